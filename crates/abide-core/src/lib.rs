@@ -1,0 +1,17 @@
+//! Every decision abide makes, and nothing else.
+//!
+//! What lives here: reading what a provider says ([`signal`]), what it means ([`verdict`],
+//! [`classify`]), and when something may be sent (gates, calls, runs). All of it is pure: the
+//! current time and every throw of the dice are arguments, and whatever should happen in the
+//! world comes out as data.
+//!
+//! What never lives here: I/O, a clock, an async runtime, a source of randomness, a provider's
+//! name. The shell that owns sockets and timers is the `abide` crate.
+
+pub mod finding;
+pub mod time;
+pub mod verdict;
+
+pub use finding::{Ask, AskSource, BucketId, Finding, Reading};
+pub use time::{Instant, Moment, WallTime};
+pub use verdict::{Health, Scope, Verdict};
