@@ -8,7 +8,23 @@
 //! What never lives here: I/O, a clock, an async runtime, a source of randomness, a provider's
 //! name. The shell that owns sockets and timers is the `abide` crate.
 
+pub mod backoff;
+pub mod breaker;
+pub mod budget;
+pub mod call;
+pub mod control;
+mod dice;
 pub mod finding;
+pub mod gate;
+pub mod hold;
+mod inflight;
+pub mod ladder;
+pub mod lease;
+pub mod pace;
+pub mod policy;
+pub mod provider;
+pub mod queue;
+pub mod refusal;
 pub mod time;
 pub mod verdict;
 

@@ -1,0 +1,277 @@
+//! A breaker: our own inference that a provider is broken.
+//!
+//! It is a machine of its own beside the hold (the provider's word) and the pace (our plan).
+//! Three outcomes feed it. Failures count; a success closes it; a neutral answer — a 429, a
+//! 404 — says nothing and gives a probe's lease back, since a breaker that keeps the lease of a
+//! probe without a verdict stays open for ever, and one that counts 429 opens on a provider that
+//! is well. Others do count 429, because they have many endpoints to choose from; abide holds
+//! the only one there is, and the hold already stops the traffic.
+//!
+//! Breakers are local to a process: one process with a broken route must not stop the others.
+
+use std::time::Duration;
+
+use crate::time::Instant;
+use crate::verdict::Health;
+
+/// When a breaker opens and for how long.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct BreakerPolicy {
+    /// Failures in a row that open it. Default 5: fewer is bad luck, more is a habit.
+    pub in_a_row: u32,
+    /// The failed part of a window that opens it. Default 0.5.
+    pub ratio: f64,
+    /// The fewest outcomes a window must have for `ratio` to mean anything. Default 20.
+    pub at_least: u32,
+    /// The window of `ratio`. Default 30 s: longer than a deploy's hiccup.
+    pub window: Duration,
+    /// How long it opens first. Default 30 s.
+    pub open: Duration,
+    /// The longest it opens, doubling on the way. Default 300 s: nobody wants to find a provider
+    /// healed for longer than five minutes and not be told.
+    pub open_max: Duration,
+    /// How long a probe may be out before its lease lapses. Default 60 s.
+    pub probe_lease: Duration,
+}
+
+impl Default for BreakerPolicy {
+    fn default() -> Self {
+        Self {
+            in_a_row: 5,
+            ratio: 0.5,
+            at_least: 20,
+            window: Duration::from_secs(30),
+            open: Duration::from_secs(30),
+            open_max: Duration::from_secs(300),
+            probe_lease: Duration::from_secs(60),
+        }
+    }
+}
+
+impl BreakerPolicy {
+    /// A bulk run's: opens 1 s, doubling to 60 s. A run would rather wait than fail items.
+    pub fn for_run() -> Self {
+        Self {
+            open: Duration::from_secs(1),
+            open_max: Duration::from_secs(60),
+            ..Self::default()
+        }
+    }
+}
+
+/// What a breaker says to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admits {
+    /// Closed: everybody may go.
+    Anyone,
+    /// Half open: one probe may go.
+    Probe,
+    /// Nobody before this instant.
+    NotBefore(Instant),
+}
+
+/// A lease to be the probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeLease(u32);
+
+/// The breaker.
+#[derive(Clone, Debug)]
+pub struct Breaker {
+    policy: BreakerPolicy,
+    in_a_row: u32,
+    window_began: Instant,
+    failed: u32,
+    seen: u32,
+    open_until: Option<Instant>,
+    opened: u32,
+    generation: u32,
+    probe: Option<(u32, Instant)>,
+}
+
+impl Breaker {
+    /// A closed breaker.
+    pub const fn new(policy: BreakerPolicy) -> Self {
+        Self {
+            policy,
+            in_a_row: 0,
+            window_began: Instant::ORIGIN,
+            failed: 0,
+            seen: 0,
+            open_until: None,
+            opened: 0,
+            generation: 0,
+            probe: None,
+        }
+    }
+
+    /// What a request arriving now may do.
+    #[inline]
+    pub fn admits(&self, now: Instant) -> Admits {
+        let Some(until) = self.open_until else { return Admits::Anyone };
+        if now < until {
+            return Admits::NotBefore(until);
+        }
+        match self.probe {
+            Some((_, lapses)) if now < lapses => Admits::NotBefore(lapses),
+            _ => Admits::Probe,
+        }
+    }
+
+    /// Leases the probe to one request; `None` unless the breaker is half open and its probe
+    /// is free.
+    pub fn lease(&mut self, now: Instant) -> Option<ProbeLease> {
+        if self.admits(now) != Admits::Probe {
+            return None;
+        }
+        self.generation = self.generation.wrapping_add(1);
+        self.probe = Some((self.generation, now.after(self.policy.probe_lease)));
+        Some(ProbeLease(self.generation))
+    }
+
+    /// Takes in an outcome. `lease` is what the request held, if it was a probe. Returns the
+    /// instant until which the breaker has just opened, if it did.
+    pub fn record(
+        &mut self,
+        now: Instant,
+        health: Health,
+        lease: Option<ProbeLease>,
+    ) -> Option<Instant> {
+        let probing = lease.is_some_and(|l| self.probe.is_some_and(|(g, _)| g == l.0));
+        if probing {
+            self.probe = None;
+        }
+        if self.open_until.is_some() {
+            // Only the probe speaks while it is open: late answers to requests from before it
+            // opened tell nothing new.
+            if probing {
+                match health {
+                    Health::Success => self.close(now),
+                    Health::Failure => return Some(self.open(now)),
+                    Health::Neutral => {}
+                }
+            }
+            return None;
+        }
+        if now.since(self.window_began) > self.policy.window {
+            self.window_began = now;
+            self.failed = 0;
+            self.seen = 0;
+        }
+        match health {
+            Health::Neutral => None,
+            Health::Success => {
+                self.in_a_row = 0;
+                self.seen += 1;
+                None
+            }
+            Health::Failure => {
+                self.in_a_row += 1;
+                self.seen += 1;
+                self.failed += 1;
+                let trips = self.in_a_row >= self.policy.in_a_row
+                    || (self.seen >= self.policy.at_least
+                        && f64::from(self.failed) >= self.policy.ratio * f64::from(self.seen));
+                trips.then(|| self.open(now))
+            }
+        }
+    }
+
+    /// The probe never was sent, or its caller left: the next request may be it.
+    pub fn give_back(&mut self, lease: ProbeLease) {
+        if self.probe.is_some_and(|(g, _)| g == lease.0) {
+            self.probe = None;
+        }
+    }
+
+    /// Whether it is open or half open.
+    pub const fn is_open(&self) -> bool {
+        self.open_until.is_some()
+    }
+
+    fn open(&mut self, now: Instant) -> Instant {
+        let doubled = self.policy.open.saturating_mul(1 << self.opened.min(20));
+        let until = now.after(doubled.min(self.policy.open_max));
+        self.opened += 1;
+        self.open_until = Some(until);
+        self.in_a_row = 0;
+        until
+    }
+
+    const fn close(&mut self, now: Instant) {
+        self.open_until = None;
+        self.opened = 0;
+        self.in_a_row = 0;
+        self.failed = 0;
+        self.seen = 0;
+        self.window_began = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(s: u64) -> Instant {
+        Instant::from_secs(s)
+    }
+
+    fn opened() -> Breaker {
+        let mut b = Breaker::new(BreakerPolicy::default());
+        for _ in 0..5 {
+            b.record(at(0), Health::Failure, None);
+        }
+        b
+    }
+
+    #[test]
+    fn sc_b01_a_refusal_never_counts() {
+        let mut b = Breaker::new(BreakerPolicy::default());
+        for _ in 0..1000 {
+            assert_eq!(b.record(at(0), Health::Neutral, None), None);
+        }
+        assert_eq!(b.admits(at(0)), Admits::Anyone);
+    }
+
+    #[test]
+    fn sc_b05_a_neutral_outcome_gives_the_probe_back() {
+        let mut b = opened();
+        assert_eq!(b.admits(at(29)), Admits::NotBefore(at(30)));
+        let lease = b.lease(at(30));
+        assert_eq!(b.admits(at(30)), Admits::NotBefore(at(90)));
+        b.record(at(31), Health::Neutral, lease);
+        assert_eq!(b.admits(at(31)), Admits::Probe);
+    }
+
+    #[test]
+    fn ra_34_a_late_completion_does_not_free_the_new_probe() {
+        let mut b = opened();
+        let old = b.lease(at(30));
+        let new = b.lease(at(91));
+        assert!(new.is_some(), "the first lease lapsed");
+        b.record(at(92), Health::Success, old);
+        assert!(b.is_open());
+        b.record(at(93), Health::Success, new);
+        assert!(!b.is_open());
+    }
+
+    #[test]
+    fn sc_b06_exactly_one_probe_and_longer_openings() {
+        let mut b = opened();
+        let lease = b.lease(at(30));
+        assert_eq!(b.lease(at(30)), None);
+        assert_eq!(b.record(at(30), Health::Failure, lease), Some(at(90)));
+    }
+
+    #[test]
+    fn a_window_that_fails_by_half_opens_it() {
+        let mut b = Breaker::new(BreakerPolicy::default());
+        let mut opened = None;
+        for n in 0..20 {
+            let h = if n % 2 == 0 { Health::Success } else { Health::Failure };
+            let now_open = b.record(at(n), h, None);
+            opened = opened.or(now_open);
+        }
+        assert!(opened.is_some());
+    }
+}

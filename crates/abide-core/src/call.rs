@@ -1,0 +1,413 @@
+//! One call: its attempts, its patience, and whether it may be sent again.
+//!
+//! Only here is "may this be sent again" decided. Waiting is bounded by its sum: patience bounds
+//! all of it (queue, holds, backoff), `wait.max` a single wait, the deadline everything. There is
+//! no sleep after the last attempt, and a write is sent once unless its policy says otherwise.
+
+use std::time::Duration;
+
+use crate::backoff::Backoff;
+use crate::budget::{Budget, RepeatCause};
+use crate::finding::Finding;
+use crate::refusal::{DecidedBy, Refusal, RefusalKind};
+use crate::time::Instant;
+use crate::verdict::{Scope, Verdict};
+
+/// Whether a request may be repeated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Safety {
+    /// Changes nothing at the provider: may be repeated.
+    Read,
+    /// A write with an idempotency key: may be repeated.
+    Idempotent,
+    /// Changes something: sent once.
+    #[default]
+    Write,
+}
+
+impl Safety {
+    /// The safety of a method where the profile says nothing.
+    ///
+    /// PUT and DELETE are writes here, although RFC 9110 §9.2.2 calls them idempotent: repeating
+    /// a PUT that merges a branch after a 502 merges twice.
+    pub fn of(method: &http::Method) -> Self {
+        match method.as_str() {
+            "GET" | "HEAD" | "OPTIONS" | "TRACE" | "QUERY" => Self::Read,
+            _ => Self::Write,
+        }
+    }
+}
+
+/// When a write may be repeated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WriteRepeat {
+    /// Never. The default: only the caller knows what a second one would do.
+    #[default]
+    Never,
+    /// After a refusal, which says that nothing was done (RFC 6585 §4 leaves it open: an opt-in).
+    RefusedOnly,
+}
+
+/// Which waiting uses patience up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Queueing {
+    /// All of it. The default: somebody waits for this call.
+    #[default]
+    Counts,
+    /// Not the queue, nor holds as such: a run decides itself how long a hold may block it.
+    Free,
+}
+
+/// The knobs of a call.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CallPolicy {
+    /// Sends, the first one included. Default 4: the fourth has never been seen to be the lucky
+    /// one much more often than the third.
+    pub attempts: u32,
+    /// Our own waits between attempts.
+    pub backoff: Backoff,
+    /// All waiting together. Default 30 s: what a person or an HTTP server waits at most.
+    pub patience: Duration,
+    /// One wait. Default: the patience.
+    pub wait_max: Option<Duration>,
+    /// Everything up to the final head. Default none.
+    pub deadline: Option<Duration>,
+    /// Whether writes may be repeated.
+    pub write: WriteRepeat,
+    /// Which waiting uses patience up.
+    pub queueing: Queueing,
+    /// Wait for the retry budget instead of failing. Default off; a run would rather wait.
+    pub wait_for_budget: bool,
+}
+
+impl Default for CallPolicy {
+    fn default() -> Self {
+        Self {
+            attempts: 4,
+            backoff: Backoff::default(),
+            patience: Duration::from_secs(30),
+            wait_max: None,
+            deadline: None,
+            write: WriteRepeat::Never,
+            queueing: Queueing::Counts,
+            wait_for_budget: false,
+        }
+    }
+}
+
+/// What the machine is told of a call that asks for admission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Not before its own backoff is over.
+    pub not_before: Instant,
+    /// The end of patience or the deadline.
+    pub expires: Instant,
+    /// The latest end of a closing worth waiting for.
+    pub hold_limit: Instant,
+}
+
+/// How one attempt ended, as the call sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt<'a> {
+    /// What was found.
+    pub finding: &'a Finding,
+    /// Whether `retry.on` names it.
+    pub retry_on: bool,
+    /// What a repeat costs.
+    pub cause: RepeatCause,
+    /// No byte of the request went out.
+    pub unsent: bool,
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Plan {
+    /// Hand the answer to the caller.
+    Return,
+    /// Ask for admission again.
+    Again,
+    /// Turn the caller away; the last answer goes with it.
+    Fail(Box<Refusal>),
+}
+
+/// One call in progress.
+#[derive(Clone, Debug)]
+pub struct Call {
+    policy: CallPolicy,
+    safety: Safety,
+    began: Instant,
+    asked_at: Option<Instant>,
+    waited: Duration,
+    attempts: u32,
+    not_before: Instant,
+}
+
+impl Call {
+    /// A call that begins now.
+    pub const fn new(policy: CallPolicy, safety: Safety, now: Instant) -> Self {
+        Self {
+            policy,
+            safety,
+            began: now,
+            asked_at: None,
+            waited: Duration::ZERO,
+            attempts: 0,
+            not_before: Instant::ORIGIN,
+        }
+    }
+
+    /// The bounds of the admission asked for now. Waiting counts from here to
+    /// [`sent`](Self::sent).
+    pub fn asks(&mut self, now: Instant) -> Limits {
+        self.asked_at = Some(now);
+        let deadline = self.deadline();
+        if self.policy.queueing == Queueing::Free {
+            return Limits {
+                not_before: self.not_before,
+                expires: deadline,
+                hold_limit: deadline,
+            };
+        }
+        let left = self.policy.patience.saturating_sub(self.waited);
+        let expires = now.after(left).min(deadline);
+        let wait_max = self.policy.wait_max.unwrap_or(self.policy.patience);
+        Limits {
+            not_before: self.not_before,
+            expires,
+            hold_limit: now.after(wait_max).min(expires),
+        }
+    }
+
+    /// The attempt goes on the wire.
+    pub fn sent(&mut self, now: Instant) {
+        self.waited(now);
+        self.attempts += 1;
+    }
+
+    fn waited(&mut self, now: Instant) {
+        if let Some(at) = self.asked_at.take() {
+            self.waited += now.since(at);
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        self.policy.deadline.map_or(Instant::FAR, |d| self.began.after(d))
+    }
+
+    /// Sends so far.
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// All waiting so far.
+    pub const fn total_waited(&self) -> Duration {
+        self.waited
+    }
+
+    /// Completes the refusal of an admission with what this call knows.
+    pub fn turned_away(&mut self, now: Instant, mut refusal: Refusal) -> Refusal {
+        self.waited(now);
+        let deadline = self.deadline();
+        let limit = now.after(self.policy.patience.saturating_sub(self.waited));
+        if self.policy.deadline.is_some()
+            && deadline <= limit
+            && matches!(refusal.kind, RefusalKind::Held | RefusalKind::QueueTooLong)
+        {
+            refusal.kind = RefusalKind::DeadlineTooSoon;
+        }
+        refusal.attempts = self.attempts;
+        refusal.waited = self.waited;
+        refusal
+    }
+
+    /// May this be sent again? `dice` is thrown evenly in [0, 1).
+    pub fn plan(&mut self, now: Instant, a: &Attempt<'_>, budget: &mut Budget, dice: f64) -> Plan {
+        let v = a.finding.verdict;
+        if v.is_answer() && !(a.retry_on && a.finding.ask().is_some_and(|k| k.until > now)) {
+            return Plan::Return;
+        }
+        if !a.retry_on || v == Verdict::QuotaExhausted || v == Verdict::Banned || !self.may_repeat(a)
+        {
+            return self.fail(RefusalKind::AttemptsSpent, DecidedBy::Provider, a);
+        }
+        if self.attempts >= self.policy.attempts {
+            return self.fail(RefusalKind::AttemptsSpent, DecidedBy::Policy, a);
+        }
+        let not_before = self.next_instant(now, a, dice);
+        let limits = self.asks(now);
+        self.asked_at = None;
+        if not_before > limits.expires {
+            let deadline = self.deadline();
+            let (kind, by) = if deadline <= limits.expires {
+                (RefusalKind::DeadlineTooSoon, DecidedBy::Deadline)
+            } else {
+                (RefusalKind::Held, DecidedBy::Policy)
+            };
+            let mut plan = self.fail(kind, by, a);
+            if let Plan::Fail(r) = &mut plan {
+                r.retry_at = r.retry_at.max(Some(not_before));
+            }
+            return plan;
+        }
+        match budget.reserve(now, a.cause) {
+            Ok(()) => self.not_before = not_before,
+            Err(when) if self.policy.wait_for_budget => self.not_before = not_before.max(when),
+            Err(when) => {
+                let mut plan = self.fail(RefusalKind::BudgetSpent, DecidedBy::Policy, a);
+                if let Plan::Fail(r) = &mut plan {
+                    r.retry_at = r.retry_at.max(Some(when));
+                }
+                return plan;
+            }
+        }
+        Plan::Again
+    }
+
+    fn may_repeat(&self, a: &Attempt<'_>) -> bool {
+        match self.safety {
+            Safety::Read | Safety::Idempotent => true,
+            Safety::Write => {
+                a.unsent
+                    || (self.policy.write == WriteRepeat::RefusedOnly
+                        && a.finding.verdict.is_rate_limited())
+            }
+        }
+    }
+
+    /// A hold is waited out at its gate, in line; everything else here.
+    fn next_instant(&self, now: Instant, a: &Attempt<'_>, dice: f64) -> Instant {
+        let asked = a.finding.asks.iter().filter(|k| k.scope == Scope::Request || !a.finding.holds);
+        if let Some(until) = asked.map(|k| k.until).max() {
+            return until.max(now);
+        }
+        if a.finding.holds {
+            return now;
+        }
+        now.after(self.policy.backoff.wait(self.attempts, dice))
+    }
+
+    fn fail(&self, kind: RefusalKind, by: DecidedBy, a: &Attempt<'_>) -> Plan {
+        let mut r = Refusal::new(kind, by);
+        r.ask = a.finding.ask();
+        r.retry_at = r.ask.map(|k| k.until);
+        r.scope = a.finding.scope;
+        r.cause = Some(a.finding.verdict);
+        r.attempts = self.attempts;
+        r.waited = self.waited;
+        Plan::Fail(Box::new(r))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::BudgetPolicy;
+    use crate::finding::{Ask, AskSource};
+
+    fn at(s: u64) -> Instant {
+        Instant::from_secs(s)
+    }
+
+    fn attempt(finding: &Finding) -> Attempt<'_> {
+        Attempt { finding, retry_on: true, cause: RepeatCause::Failure, unsent: false }
+    }
+
+    fn budget() -> Budget {
+        Budget::new(BudgetPolicy::default())
+    }
+
+    fn refused(until: u64) -> Finding {
+        let mut f = Finding::of(Verdict::RateLimited);
+        f.holds = true;
+        f.scope = Scope::Account;
+        f.asks.push(Ask {
+            until: at(until),
+            source: AskSource::RetryAfter,
+            scope: Scope::Account,
+        });
+        f
+    }
+
+    #[test]
+    fn d04_no_wait_after_the_last_attempt() {
+        let mut c = Call::new(CallPolicy::default(), Safety::Read, at(0));
+        let f = Finding::of(Verdict::Unavailable);
+        for n in 1..=4 {
+            c.asks(at(n));
+            c.sent(at(n));
+            let plan = c.plan(at(n), &attempt(&f), &mut budget(), 1.0);
+            if n < 4 {
+                assert_eq!(plan, Plan::Again);
+            } else {
+                let Plan::Fail(r) = plan else { panic!("{plan:?}") };
+                assert_eq!((r.kind, r.attempts), (RefusalKind::AttemptsSpent, 4));
+            }
+        }
+    }
+
+    #[test]
+    fn sc_s01_a_write_is_sent_once_and_an_unsent_one_again() {
+        let f = Finding::of(Verdict::Unavailable);
+        let mut c = Call::new(CallPolicy::default(), Safety::of(&http::Method::POST), at(0));
+        c.sent(at(0));
+        assert!(matches!(c.plan(at(0), &attempt(&f), &mut budget(), 0.5), Plan::Fail(_)));
+        let unsent = Attempt { unsent: true, ..attempt(&f) };
+        assert_eq!(c.plan(at(0), &unsent, &mut budget(), 0.5), Plan::Again);
+    }
+
+    #[test]
+    fn sc_s06_a_refused_write_is_repeated_only_where_declared() {
+        let f = refused(1);
+        let mut c = Call::new(CallPolicy::default(), Safety::Write, at(0));
+        c.sent(at(0));
+        assert!(matches!(c.plan(at(0), &attempt(&f), &mut budget(), 0.5), Plan::Fail(_)));
+        let policy = CallPolicy { write: WriteRepeat::RefusedOnly, ..CallPolicy::default() };
+        let mut c = Call::new(policy, Safety::Write, at(0));
+        c.sent(at(0));
+        assert_eq!(c.plan(at(0), &attempt(&f), &mut budget(), 0.5), Plan::Again);
+    }
+
+    #[test]
+    fn sc_w06_a_backoff_beyond_the_deadline_fails_at_once() {
+        let policy = CallPolicy {
+            deadline: Some(Duration::from_millis(100)),
+            ..CallPolicy::default()
+        };
+        let mut c = Call::new(policy, Safety::Read, at(0));
+        c.sent(at(0));
+        let f = Finding::of(Verdict::Unavailable);
+        let Plan::Fail(r) = c.plan(at(0), &attempt(&f), &mut budget(), 1.0) else {
+            panic!("it must fail");
+        };
+        assert_eq!(r.kind, RefusalKind::DeadlineTooSoon);
+        assert_eq!(r.retry_at, Some(Instant::from_millis(250)));
+    }
+
+    #[test]
+    fn sc_p20_a_quota_is_never_waited_for_in_a_call() {
+        let mut f = refused(20 * 3600);
+        f.verdict = Verdict::QuotaExhausted;
+        let mut c = Call::new(CallPolicy::default(), Safety::Read, at(0));
+        c.sent(at(0));
+        let Plan::Fail(r) = c.plan(at(0), &attempt(&f), &mut budget(), 0.0) else {
+            panic!("it must fail");
+        };
+        assert!(r.is_rate_limited());
+        assert_eq!(r.retry_at, Some(at(20 * 3600)));
+    }
+
+    #[test]
+    fn patience_bounds_the_sum_of_all_waiting() {
+        let mut c = Call::new(CallPolicy::default(), Safety::Read, at(0));
+        c.asks(at(0));
+        c.sent(at(20));
+        let l = c.asks(at(21));
+        assert_eq!(l.expires, at(31));
+        assert_eq!(c.total_waited(), Duration::from_secs(20));
+    }
+}

@@ -1,0 +1,37 @@
+//! How a pace adapts to answers where nobody told the limit.
+//!
+//! A controller is fed what was sent, answered and refused, and proposes an interval. It never
+//! sees a hold: staying away is the provider's word, the pace is our plan.
+
+mod aimd;
+
+use std::fmt;
+use std::time::Duration;
+
+pub use aimd::Aimd;
+
+use crate::time::Instant;
+
+/// Steers one gate's adaptive interval.
+pub trait Controller: fmt::Debug + Send {
+    /// A request of `cost` units was sent at `now`.
+    fn sent(&mut self, now: Instant, cost: u32);
+
+    /// A request sent at `sent` was answered without a refusal. `app_limited` says that fewer
+    /// were sent than the pace allowed, so that the answer proves nothing about the pace.
+    fn answered(&mut self, now: Instant, sent: Instant, app_limited: bool);
+
+    /// A request sent at `sent` was refused. `opens` is true for the first refusal of an event
+    /// and false for the siblings that were on the wire with it.
+    fn refused(&mut self, now: Instant, sent: Instant, opens: bool);
+
+    /// The hold is over: the probe came back well at `now`.
+    fn resumed(&mut self, now: Instant);
+
+    /// The interval between two units to keep; `None` while nothing is known against sending
+    /// freely.
+    fn interval(&self) -> Option<Duration>;
+
+    /// Takes over an interval learned earlier (from the store, or another process).
+    fn restore(&mut self, now: Instant, interval: Duration);
+}

@@ -1,0 +1,132 @@
+//! How gates are named.
+//!
+//! A gate's key is a tuple the profile names (provider, account, route, …). The core never sees
+//! the parts: the shell hashes them with a seeded SipHash, so that neither a credential nor a
+//! path can be read out of memory dumps of the tables, and nobody outside can choose keys that
+//! collide. 64 seeded bits make an accidental collision among 100,000 gates a matter of one in
+//! three billion.
+
+use std::hash::{BuildHasherDefault, Hasher};
+
+use siphasher::sip::SipHasher13;
+
+use crate::verdict::Scope;
+
+/// The hashed tuple that names a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GateKey(pub u64);
+
+/// Makes [`GateKey`]s from the parts of a tuple, under a seed drawn once a process.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyHasher {
+    seed: (u64, u64),
+}
+
+impl KeyHasher {
+    /// A hasher with this seed; the shell draws it at start.
+    pub const fn new(seed: (u64, u64)) -> Self {
+        Self { seed }
+    }
+
+    /// The key of a tuple. Parts are length-prefixed: `("ab", "c")` and `("a", "bc")` differ.
+    pub fn key(&self, scope: Scope, parts: &[&[u8]]) -> GateKey {
+        let mut h = SipHasher13::new_with_keys(self.seed.0, self.seed.1);
+        h.write_u8(scope as u8);
+        for p in parts {
+            h.write_usize(p.len());
+            h.write(p);
+        }
+        GateKey(h.finish())
+    }
+}
+
+/// Passes an already hashed key through.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for b in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*b);
+        }
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = n;
+    }
+}
+
+/// A map from an already hashed key.
+pub(crate) type HashedMap<K, V> =
+    std::collections::HashMap<K, V, BuildHasherDefault<Hashed>>;
+
+/// What the shell says of one gate a request passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateSpec {
+    /// Its name.
+    pub key: GateKey,
+    /// What it stands for; picks its policy too.
+    pub scope: Scope,
+    /// The server will name the bucket this route belongs to: until then the gate is provisional
+    /// and lets one request out at a time.
+    pub provisional: bool,
+}
+
+impl GateSpec {
+    /// A gate whose key is final.
+    pub const fn new(key: GateKey, scope: Scope) -> Self {
+        Self { key, scope, provisional: false }
+    }
+}
+
+/// A resolved gate: cheap to pass around, checked by generation when used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateId {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+/// The most gates one request may pass.
+pub const MAX_GATES: usize = 8;
+
+/// The gates one request passes: all or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateSet {
+    ids: [GateId; MAX_GATES],
+    len: u8,
+}
+
+impl GateSet {
+    pub(crate) const fn empty() -> Self {
+        Self { ids: [GateId { index: 0, generation: 0 }; MAX_GATES], len: 0 }
+    }
+
+    pub(crate) fn push(&mut self, id: GateId) {
+        if (self.len as usize) < MAX_GATES {
+            self.ids[self.len as usize] = id;
+            self.len += 1;
+        }
+    }
+
+    /// The gates, in the order in which they were named.
+    pub fn ids(&self) -> &[GateId] {
+        &self.ids[..self.len as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_do_not_run_together() {
+        let h = KeyHasher::new((1, 2));
+        assert_ne!(h.key(Scope::Route, &[b"ab", b"c"]), h.key(Scope::Route, &[b"a", b"bc"]));
+        assert_ne!(h.key(Scope::Route, &[b"a"]), h.key(Scope::Account, &[b"a"]));
+        assert_eq!(h.key(Scope::Route, &[b"a"]), h.key(Scope::Route, &[b"a"]));
+    }
+}

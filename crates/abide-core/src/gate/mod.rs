@@ -1,0 +1,177 @@
+//! A gate: all state of one limit.
+//!
+//! Hold, pace, ladder, in-flight count and waiting queue of one key live together, and one
+//! question is asked of them: may a request of this cost pass now, and if not, what is it waiting
+//! for. Everything about several gates at once (all or none, moving on to the next blocking
+//! gate) is the provider's business.
+
+mod episode;
+mod key;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+pub(crate) use episode::Episode;
+pub(crate) use key::HashedMap;
+pub use key::{GateId, GateKey, GateSet, GateSpec, KeyHasher, MAX_GATES};
+
+use crate::breaker::{Admits, Breaker};
+use crate::control::{Aimd, Controller};
+use crate::hold::Hold;
+use crate::inflight::InFlight;
+use crate::lease::Lease;
+use crate::pace::Pace;
+use crate::policy::GatePolicy;
+use crate::queue::{Queue, Rank};
+use crate::time::Instant;
+use crate::verdict::Scope;
+
+/// What a request waits for at a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Block {
+    /// Nothing: it may pass.
+    None,
+    /// An instant.
+    Until(Instant),
+    /// Somebody coming back from the wire.
+    Return,
+    /// The verdict of a probe, at the latest this instant.
+    Probe(Instant),
+    /// Permits from the shared store.
+    Lease,
+}
+
+/// State a gate needs only when something happened to it.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    pub(crate) queue: Queue,
+    /// Every waiter whose set has this gate, by the latest end of a closing it will wait for.
+    pub(crate) watch: BTreeSet<(Instant, u32)>,
+}
+
+/// All state of one limit.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    pub(crate) generation: u32,
+    pub(crate) scope: Scope,
+    pub(crate) provisional: bool,
+    pub(crate) key: GateKey,
+    /// Passes and waiters that name this slot.
+    pub(crate) users: u32,
+    /// The gate this one turned out to be.
+    pub(crate) alias: Option<u32>,
+    /// How many slots turned out to be this one.
+    pub(crate) aliased: u32,
+    pub(crate) revision: u64,
+    pub(crate) hold: Option<Hold>,
+    pub(crate) episode: Option<Episode>,
+    pub(crate) pace: Pace,
+    pub(crate) inflight: InFlight,
+    pub(crate) waiting: Waiting,
+    pub(crate) control: Option<Box<dyn Controller>>,
+    pub(crate) lease: Option<Box<Lease>>,
+    pub(crate) breaker: Option<Box<Breaker>>,
+    /// The instant this gate is registered to be looked at; `FAR` when it is not.
+    pub(crate) due: Instant,
+    /// Units sent since the gate was made, for merging.
+    pub(crate) sent: u32,
+}
+
+impl Gate {
+    pub(crate) fn new(spec: GateSpec, generation: u32, policy: &GatePolicy) -> Self {
+        Self {
+            generation,
+            scope: spec.scope,
+            provisional: spec.provisional,
+            key: spec.key,
+            users: 0,
+            alias: None,
+            aliased: 0,
+            revision: 0,
+            hold: None,
+            episode: None,
+            pace: Pace::new(&policy.windows),
+            inflight: InFlight::new(policy.concurrency, policy.gentle),
+            waiting: Waiting::default(),
+            control: None,
+            lease: policy.leased.then(Box::default),
+            breaker: None,
+            due: Instant::FAR,
+            sent: 0,
+        }
+    }
+
+    /// Until when the gate is closed by a word or a failure (not by its plan): what patience is
+    /// compared with.
+    #[inline]
+    pub(crate) fn closed_until(&self, now: Instant) -> Option<Instant> {
+        let held = self.hold.as_ref().filter(|h| h.is_active(now)).map(|h| h.until);
+        let open = match &self.breaker {
+            Some(b) => match b.admits(now) {
+                Admits::NotBefore(t) => Some(t),
+                _ => None,
+            },
+            None => None,
+        };
+        held.max(open)
+    }
+
+    /// What a request of `cost` waits for, were it first in line.
+    #[inline]
+    pub(crate) fn block(&self, now: Instant, cost: u32) -> Block {
+        if let Some(h) = &self.hold
+            && h.is_active(now)
+        {
+            return Block::Until(h.until);
+        }
+        if let Some(b) = &self.breaker
+            && let Admits::NotBefore(t) = b.admits(now)
+        {
+            return Block::Until(t);
+        }
+        if let Some(e) = &self.episode
+            && let Some(t) = e.blocks(now)
+        {
+            return Block::Probe(t);
+        }
+        if !self.inflight.has_room() || (self.provisional && self.inflight.count() > 0) {
+            return Block::Return;
+        }
+        if let Some(l) = &self.lease
+            && !l.covers(now, cost)
+        {
+            return Block::Lease;
+        }
+        let at = self.pace.earliest(now, cost);
+        if at > now { Block::Until(at) } else { Block::None }
+    }
+
+    /// Whether a request of this rank has to stand behind somebody here.
+    #[inline]
+    pub(crate) fn is_behind(&self, rank: Rank) -> bool {
+        self.waiting.queue.is_behind(rank)
+    }
+
+    /// Whether forgetting this gate would change a decision.
+    pub(crate) fn is_idle(&self, now: Instant) -> bool {
+        self.users == 0
+            && self.hold.as_ref().is_none_or(|h| !h.is_active(now))
+            && self.episode.is_none()
+            && self.waiting.queue.is_empty()
+            && self.pace.is_idle(now)
+            && self.breaker.as_ref().is_none_or(|b| !b.is_open())
+    }
+
+    /// The controller, made at the first refusal.
+    pub(crate) fn control(&mut self, policy: &GatePolicy) -> Option<&mut Box<dyn Controller>> {
+        if !policy.adaptive {
+            return None;
+        }
+        Some(self.control.get_or_insert_with(|| Box::new(Aimd::default())))
+    }
+
+    /// The adaptive interval in force, for the store and for people.
+    pub(crate) fn learned(&self) -> Option<Duration> {
+        self.pace.adaptive_interval()
+    }
+}

@@ -1,0 +1,133 @@
+//! The generic cell rate algorithm: a token bucket in one number.
+//!
+//! `tat` is the theoretical arrival time: the instant at which the bucket will be full again. A
+//! cost fits when paying for it moves `tat` at most a whole burst ahead of now. One comparison
+//! and one store a decision, and no drift: while senders wait, `tat` moves by whole intervals,
+//! whatever the lateness of a wake.
+
+use std::time::Duration;
+
+use crate::time::{Instant, nanos};
+
+/// How much lateness of a wake is made good.
+///
+/// A timer fires a little late and a busy machine later still; without catching up, every late
+/// wake would lower the rate for good. Fifty milliseconds cover that; what is later is a
+/// suspended process, whose slots must not all come out together.
+pub const CATCH_UP: Duration = Duration::from_millis(50);
+
+/// A token bucket: one unit an interval, at most `burst` units saved up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gcra {
+    tat: u64,
+    interval: u64,
+    burst: u64,
+}
+
+impl Gcra {
+    /// One unit per `interval`, at most `burst` (at least 1) at once.
+    pub fn new(interval: Duration, burst: u32) -> Self {
+        Self { tat: 0, interval: nanos(interval).max(1), burst: u64::from(burst.max(1)) }
+    }
+
+    /// `count` units per `period`, at most `burst` at once. The interval is rounded up, so the
+    /// pace errs on the safe side.
+    pub fn per(count: u32, period: Duration, burst: u32) -> Self {
+        let interval = nanos(period).div_ceil(u64::from(count.max(1)));
+        Self::new(Duration::from_nanos(interval), burst)
+    }
+
+    /// The largest cost that ever fits.
+    pub(crate) const fn size(&self) -> u64 {
+        self.burst
+    }
+
+    /// Nanoseconds a unit takes.
+    pub(crate) const fn interval(&self) -> u64 {
+        self.interval
+    }
+
+    /// The earliest instant at which `cost` fits; may be in the past.
+    #[inline]
+    pub(crate) const fn earliest(&self, cost: u32) -> Instant {
+        let spare = self.burst.saturating_sub(cost as u64).saturating_mul(self.interval);
+        Instant::from_nanos(self.tat.saturating_sub(spare))
+    }
+
+    /// Pays `cost` at `at`.
+    #[inline]
+    pub(crate) const fn charge(&mut self, at: Instant, cost: u32) {
+        let at = at.as_nanos();
+        let base = if self.tat > at { self.tat } else { at };
+        self.tat = base.saturating_add(self.interval.saturating_mul(cost as u64));
+    }
+
+    /// Gives `cost` back unused.
+    pub(crate) const fn refund(&mut self, cost: u32) {
+        self.tat = self.tat.saturating_sub(self.interval.saturating_mul(cost as u64));
+    }
+
+    /// Changes the rate without a burst: what is owed is scaled, what was saved up is not grown.
+    pub(crate) fn change(&mut self, now: Instant, interval: Duration, burst: u32) {
+        let now = now.as_nanos();
+        let interval = nanos(interval).max(1);
+        let owed = self.tat.saturating_sub(now);
+        let units = u128::from(owed) * u128::from(interval) / u128::from(self.interval);
+        self.tat = now.saturating_add(u64::try_from(units).unwrap_or(u64::MAX));
+        self.interval = interval;
+        self.burst = u64::from(burst.max(1));
+    }
+
+    /// Lets no more than `units` of saved-up burst remain at `now`.
+    pub(crate) fn drain(&mut self, now: Instant, units: u64) {
+        let full = self.burst.saturating_sub(units).saturating_mul(self.interval);
+        self.tat = self.tat.max(now.as_nanos().saturating_add(full));
+    }
+
+    /// Whether forgetting this bucket would change a decision at `now`.
+    pub(crate) const fn is_idle(&self, now: Instant) -> bool {
+        self.tat <= now.as_nanos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    #[test]
+    fn a_burst_and_then_the_pace() {
+        let mut g = Gcra::per(10, Duration::from_secs(1), 3);
+        for _ in 0..3 {
+            assert!(g.earliest(1) <= at(1000));
+            g.charge(at(1000), 1);
+        }
+        assert_eq!(g.earliest(1), at(1100));
+        assert_eq!(g.earliest(3), at(1300));
+    }
+
+    #[test]
+    fn late_wakes_do_not_drift() {
+        let mut g = Gcra::new(Duration::from_millis(5), 1);
+        g.charge(at(0), 1);
+        for n in 1..100 {
+            let slot = g.earliest(1);
+            assert_eq!(slot, at(5 * n));
+            g.charge(slot, 1);
+        }
+    }
+
+    #[test]
+    fn ra_19_a_change_at_run_time_brings_no_burst() {
+        let mut g = Gcra::per(10, Duration::from_secs(1), 5);
+        for _ in 0..5 {
+            g.charge(at(0), 1);
+        }
+        g.change(at(0), Duration::from_millis(50), 10);
+        // Five units owed at the old rate are five units owed at the new one.
+        assert_eq!(g.earliest(10), at(250));
+    }
+}

@@ -1,0 +1,216 @@
+//! Proactive spacing: what a gate lets out by plan, refusals or not.
+//!
+//! A gate has any number of windows, all of which must agree, and at most one adaptive interval
+//! that a [`Controller`](crate::control::Controller) steers. Every window answers one question:
+//! the earliest instant at which a cost fits. It is asked again after every grant, so no slot is
+//! ever promised twice.
+
+mod gcra;
+mod window;
+
+use std::time::Duration;
+
+pub use gcra::{CATCH_UP, Gcra};
+pub use window::{Fixed, Sliding};
+
+use crate::time::Instant;
+
+/// One limit on how much may be sent in some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Window {
+    /// A count until a boundary.
+    Fixed(Fixed),
+    /// A token bucket.
+    Gcra(Gcra),
+    /// At most N in any stretch.
+    Sliding(Sliding),
+}
+
+impl Window {
+    /// One request per `interval`, none saved up: the plainest pace.
+    pub fn interval(interval: Duration) -> Self {
+        Self::Gcra(Gcra::new(interval, 1))
+    }
+
+    /// The largest cost that ever fits.
+    pub(crate) const fn size(&self) -> u64 {
+        match self {
+            Self::Fixed(w) => w.size(),
+            Self::Gcra(w) => w.size(),
+            Self::Sliding(w) => w.size(),
+        }
+    }
+
+    const fn unit(&self) -> u64 {
+        match self {
+            Self::Fixed(w) => w.interval(),
+            Self::Gcra(w) => w.interval(),
+            Self::Sliding(w) => w.interval(),
+        }
+    }
+
+    #[inline]
+    fn earliest(&self, now: Instant, cost: u32) -> Instant {
+        match self {
+            Self::Gcra(w) => w.earliest(cost),
+            Self::Fixed(w) => w.earliest(now, cost),
+            Self::Sliding(w) => w.earliest(now, cost),
+        }
+    }
+}
+
+/// All the spacing of one gate.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pace {
+    windows: Box<[Window]>,
+    adaptive: Option<Gcra>,
+}
+
+impl Pace {
+    pub(crate) fn new(windows: &[Window]) -> Self {
+        Self { windows: windows.into(), adaptive: None }
+    }
+
+    /// The earliest instant at which every window has room for `cost`; may be in the past.
+    #[inline]
+    pub(crate) fn earliest(&self, now: Instant, cost: u32) -> Instant {
+        let mut at = match &self.adaptive {
+            Some(a) => a.earliest(cost.min(1)),
+            None => Instant::ORIGIN,
+        };
+        for w in &self.windows {
+            at = at.max(w.earliest(now, cost));
+        }
+        at
+    }
+
+    /// Pays for a send. `slot` is the instant it was due: a wake that came late does not push
+    /// the later slots back. Returns whether stored counts must be written.
+    #[inline]
+    pub(crate) fn charge(&mut self, now: Instant, slot: Instant, cost: u32) -> bool {
+        let due = slot.max(now.before(CATCH_UP)).min(now);
+        let mut store = false;
+        for w in &mut self.windows {
+            match w {
+                Window::Gcra(w) => w.charge(due, cost),
+                Window::Fixed(w) => store |= w.charge(now, cost),
+                Window::Sliding(w) => w.charge(now, cost),
+            }
+        }
+        if let Some(a) = &mut self.adaptive {
+            a.charge(due, cost.min(1));
+        }
+        store
+    }
+
+    /// Gives back what was paid at `at` for a request that was never sent.
+    pub(crate) fn refund(&mut self, at: Instant, cost: u32) {
+        for w in &mut self.windows {
+            match w {
+                Window::Gcra(w) => w.refund(cost),
+                Window::Fixed(w) => w.refund(at, cost),
+                Window::Sliding(w) => w.refund(at, cost),
+            }
+        }
+        if let Some(a) = &mut self.adaptive {
+            a.refund(cost.min(1));
+        }
+    }
+
+    /// The largest cost every window can ever fit; `u64::MAX` without windows.
+    pub(crate) fn size(&self) -> u64 {
+        self.windows.iter().map(Window::size).min().unwrap_or(u64::MAX)
+    }
+
+    /// How long `cost` takes at the slowest window's steady rate; zero without windows.
+    pub(crate) fn time_for(&self, cost: u64) -> Duration {
+        let unit = self
+            .windows
+            .iter()
+            .map(Window::unit)
+            .chain(self.adaptive.iter().map(Gcra::interval))
+            .max()
+            .unwrap_or(0);
+        Duration::from_nanos(unit.saturating_mul(cost))
+    }
+
+    /// Steers the adaptive interval; `None` takes it off.
+    pub(crate) fn adapt(&mut self, now: Instant, interval: Option<Duration>) {
+        match (interval, &mut self.adaptive) {
+            (Some(i), Some(a)) => a.change(now, i, 1),
+            (Some(i), slot @ None) => {
+                let mut a = Gcra::new(i, 1);
+                a.drain(now, 1);
+                *slot = Some(a);
+            }
+            (None, slot) => *slot = None,
+        }
+    }
+
+    /// The adaptive interval in force.
+    pub(crate) fn adaptive_interval(&self) -> Option<Duration> {
+        self.adaptive.as_ref().map(|a| Duration::from_nanos(a.interval()))
+    }
+
+    /// Puts new windows in force. Those of the same kind keep what they owe, scaled; new ones
+    /// start empty of saved-up burst.
+    pub(crate) fn change(&mut self, now: Instant, windows: &[Window]) {
+        let mut next: Box<[Window]> = windows.into();
+        for (i, w) in next.iter_mut().enumerate() {
+            match (w, self.windows.get(i)) {
+                (Window::Gcra(new), Some(Window::Gcra(old))) => {
+                    let (interval, burst) = (new.interval(), new.size());
+                    *new = old.clone();
+                    new.change(
+                        now,
+                        Duration::from_nanos(interval),
+                        u32::try_from(burst).unwrap_or(u32::MAX),
+                    );
+                }
+                (Window::Gcra(new), _) => new.drain(now, 1),
+                (Window::Fixed(new), Some(Window::Fixed(old))) => {
+                    if let Some((used, end)) = old.stored() {
+                        new.restore(now, used, end);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.windows = next;
+    }
+
+    /// The stored counts of the long fixed windows: position, units used, end of the window.
+    pub(crate) fn stored(&self) -> impl Iterator<Item = (u8, u64, Instant)> + '_ {
+        self.windows.iter().enumerate().filter_map(|(i, w)| match w {
+            Window::Fixed(f) => {
+                f.stored().map(|(used, end)| (u8::try_from(i).unwrap_or(u8::MAX), used, end))
+            }
+            _ => None,
+        })
+    }
+
+    /// Takes a stored count back.
+    pub(crate) fn restore(&mut self, now: Instant, window: u8, used: u64, end: Instant) {
+        if let Some(Window::Fixed(f)) = self.windows.get_mut(window as usize) {
+            f.restore(now, used, end);
+        }
+    }
+
+    /// Whether forgetting this pace would change a decision at `now`.
+    pub(crate) fn is_idle(&self, now: Instant) -> bool {
+        self.adaptive.is_none()
+            && self.windows.iter().all(|w| match w {
+                Window::Fixed(w) => w.is_idle(now),
+                Window::Gcra(w) => w.is_idle(now),
+                Window::Sliding(w) => w.is_idle(now),
+            })
+    }
+
+    /// Charges what another gate of the same bucket has sent: counts add when gates merge.
+    pub(crate) fn absorb(&mut self, now: Instant, sent: u32) {
+        if sent > 0 {
+            self.charge(now, now, sent);
+        }
+    }
+}

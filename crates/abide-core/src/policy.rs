@@ -1,0 +1,107 @@
+//! Every knob of a gate and of a provider, its default, and why it is that.
+
+use std::time::Duration;
+
+use crate::breaker::BreakerPolicy;
+use crate::budget::BudgetPolicy;
+use crate::ladder::Ladder;
+use crate::pace::Window;
+use crate::verdict::Scope;
+
+/// How one kind of gate behaves.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct GatePolicy {
+    /// Limits that are known. Default none: a guessed limit wastes most of what is allowed.
+    pub windows: Vec<Window>,
+    /// The most requests on the wire through this gate. Default unbounded; the provider's own
+    /// gate has the bound.
+    pub concurrency: u32,
+    /// Start gently: at most two unanswered requests more than have come back well together.
+    /// Default on: a ban box counts siblings on the wire.
+    pub gentle: bool,
+    /// Steer an adaptive pace once refused. Default on; off where the limit is known.
+    pub adaptive: bool,
+    /// The waits where nobody said how long. Default 1 s × 2 up to 60 s.
+    pub ladder: Ladder,
+    /// The shortest hold after a refusal, whatever was asked. Default none: the provider's word
+    /// counts, and a zero has its own rule (`hint.zero`).
+    pub floor: Duration,
+    /// The longest hold believed. Default 31 days: longer asks are unit mistakes; the true ask
+    /// is told to callers all the same.
+    pub hold_max: Duration,
+    /// How long a probe may be out before the next waiter becomes the probe. Default 60 s:
+    /// longer than any sane answer takes, short enough that a lost probe costs a minute.
+    pub probe_lease: Duration,
+    /// The least time between two probes when one ended without a verdict. Default 1 s, the
+    /// ladder's first rung.
+    pub probe_gap: Duration,
+    /// Send only what a shared store lent. Default off: one process owns its limits.
+    pub leased: bool,
+}
+
+impl Default for GatePolicy {
+    fn default() -> Self {
+        Self {
+            windows: Vec::new(),
+            concurrency: u32::MAX,
+            gentle: true,
+            adaptive: true,
+            ladder: Ladder::default(),
+            floor: Duration::ZERO,
+            hold_max: Duration::from_secs(31 * 24 * 3600),
+            probe_lease: Duration::from_secs(60),
+            probe_gap: Duration::from_secs(1),
+            leased: false,
+        }
+    }
+}
+
+/// How a provider behaves as a whole.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ProviderPolicy {
+    /// The gate that everything passes. Default: 8 on the wire, which a browser is known to do
+    /// to any host.
+    pub provider: GatePolicy,
+    /// The gate of a credential.
+    pub account: GatePolicy,
+    /// The gate of a route or bucket.
+    pub route: GatePolicy,
+    /// The breaker of the provider's gate; `None` for none.
+    pub breaker: Option<BreakerPolicy>,
+    /// The bound on re-sends.
+    pub budget: BudgetPolicy,
+    /// The most gates remembered. Default 100,000; when all are in use, new accounts share one
+    /// overflow gate.
+    pub remembered_gates: usize,
+    /// The most waiting calls. Default 100,000: each costs about half a KiB here and more in
+    /// the shell.
+    pub waiting_calls: usize,
+}
+
+impl Default for ProviderPolicy {
+    fn default() -> Self {
+        let child = GatePolicy { gentle: false, ..GatePolicy::default() };
+        Self {
+            provider: GatePolicy { concurrency: 8, ..GatePolicy::default() },
+            account: child.clone(),
+            route: child,
+            breaker: Some(BreakerPolicy::default()),
+            budget: BudgetPolicy::default(),
+            remembered_gates: 100_000,
+            waiting_calls: 100_000,
+        }
+    }
+}
+
+impl ProviderPolicy {
+    /// The policy of a kind of gate.
+    pub const fn gate(&self, scope: Scope) -> &GatePolicy {
+        match scope {
+            Scope::Provider => &self.provider,
+            Scope::Account => &self.account,
+            Scope::Route | Scope::Request => &self.route,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! One request inside the machine, from admission to settlement.
+
+use std::ops::{Index, IndexMut};
+
+use super::{Pass, Request, Ticket};
+use crate::breaker::ProbeLease;
+use crate::gate::MAX_GATES;
+use crate::lease::LeaseId;
+use crate::queue::{Rank, Urgency};
+use crate::time::Instant;
+use crate::verdict::Verdict;
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Let through, not yet sent.
+    Granted,
+    /// In its own backoff.
+    Parked,
+    /// On the wire.
+    Started,
+    /// Standing at a gate since an instant.
+    Waiting { gate: u32, since: Instant },
+}
+
+/// One request inside the machine.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) state: State,
+    pub(super) set: [u32; MAX_GATES],
+    len: u8,
+    pub(super) urgency: Urgency,
+    pub(super) cost: u32,
+    pub(super) fair: u64,
+    pub(super) rank: Rank,
+    pub(super) not_before: Instant,
+    pub(super) expires: Instant,
+    pub(super) hold_limit: Instant,
+    /// When its cost was paid.
+    pub(super) charged: Instant,
+    /// When it was sent.
+    pub(super) sent: Instant,
+    /// Its place in the order of starts and holds.
+    pub(super) order: u64,
+    /// How many were on the wire with it, gate by gate.
+    pub(super) together: [u32; MAX_GATES],
+    /// The probe generation it is, gate by gate; 0 for none.
+    pub(super) probes: [u32; MAX_GATES],
+    pub(super) breaker: Option<ProbeLease>,
+    pub(super) lease: Option<LeaseId>,
+    /// The worst verdict found so far.
+    pub(super) worst: Option<Verdict>,
+}
+
+impl Entry {
+    pub(super) fn new(r: &Request, set: [u32; MAX_GATES], len: usize) -> Self {
+        Self {
+            state: State::Granted,
+            set,
+            len: u8::try_from(len).unwrap_or(0),
+            urgency: r.urgency,
+            cost: r.cost,
+            fair: r.fair,
+            rank: Rank { urgency: r.urgency, fair: 0, arrival: 0 },
+            not_before: r.not_before,
+            expires: r.expires,
+            hold_limit: r.hold_limit.min(r.expires),
+            charged: Instant::ORIGIN,
+            sent: Instant::ORIGIN,
+            order: 0,
+            together: [0; MAX_GATES],
+            probes: [0; MAX_GATES],
+            breaker: None,
+            lease: None,
+            worst: None,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn len(&self) -> usize {
+        self.len as usize
+    }
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    entry: Option<Entry>,
+}
+
+/// The requests inside the machine, by slot.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Entries {
+    pub(super) fn insert(&mut self, entry: Entry) -> u32 {
+        if let Some(i) = self.free.pop() {
+            self.slots[i as usize].entry = Some(entry);
+            return i;
+        }
+        self.slots.push(Slot { generation: 1, entry: Some(entry) });
+        u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn remove(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        s.generation = s.generation.wrapping_add(1);
+        s.entry = None;
+        self.free.push(slot);
+    }
+
+    #[inline]
+    pub(super) fn holds(&self, slot: u32, generation: u32) -> bool {
+        self.slots
+            .get(slot as usize)
+            .is_some_and(|s| s.generation == generation && s.entry.is_some())
+    }
+
+    pub(super) fn ticket(&self, slot: u32) -> Ticket {
+        Ticket { slot, generation: self.slots[slot as usize].generation }
+    }
+
+    #[inline]
+    pub(super) fn pass(&self, slot: u32) -> Pass {
+        Pass { slot, generation: self.slots[slot as usize].generation }
+    }
+}
+
+impl Index<u32> for Entries {
+    type Output = Entry;
+
+    #[inline]
+    fn index(&self, slot: u32) -> &Entry {
+        // Slots are only handed out by `insert`, and every path here comes from a checked
+        // ticket, pass or queue place.
+        match &self.slots[slot as usize].entry {
+            Some(e) => e,
+            None => unreachable!("a queue place outlived its entry"),
+        }
+    }
+}
+
+impl IndexMut<u32> for Entries {
+    #[inline]
+    fn index_mut(&mut self, slot: u32) -> &mut Entry {
+        match &mut self.slots[slot as usize].entry {
+            Some(e) => e,
+            None => unreachable!("a queue place outlived its entry"),
+        }
+    }
+}

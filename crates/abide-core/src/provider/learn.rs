@@ -1,0 +1,177 @@
+//! News from outside: other processes, the store, a person.
+//!
+//! Holds merge by the later end within one id. A lift is remembered for as long as the hold
+//! would have lasted, so that an echo of it from another process does not bring it back.
+
+use super::{Action, Event, GateRecord, News, Provider};
+use crate::control::Aimd;
+use crate::gate::{Episode, GateKey, GateSpec};
+use crate::hold::{HoldId, SetBy};
+use crate::policy::ProviderPolicy;
+use crate::time::Instant;
+use crate::verdict::Scope;
+
+impl Provider {
+    /// Takes in news about a gate, making it if it is not known yet.
+    pub fn learn(&mut self, now: Instant, spec: GateSpec, news: News) {
+        let g = self.gate(now, spec);
+        match news {
+            News::Held { id, until, cause, ask, set_by, probes } => {
+                self.lifted.retain(|(_, end)| *end > now);
+                if id.is_some_and(|id| self.lifted.iter().any(|(l, _)| *l == id)) {
+                    return;
+                }
+                let id = id.unwrap_or_else(|| HoldId(self.next_id()));
+                self.close_as(now, g, id, until, cause, ask, probes, set_by, None);
+            }
+            News::Lifted { id } => self.lift(now, g, id),
+            News::Leased { id, permits, until } => {
+                if let Some(l) = &mut self.gates[g as usize].lease {
+                    l.granted(id, permits, until);
+                }
+            }
+            News::LeaseLost { id } => {
+                if let Some(l) = &mut self.gates[g as usize].lease {
+                    l.lost(id);
+                }
+            }
+            News::Restored { rung, interval, counts } => {
+                self.order += 1;
+                let order = self.order;
+                let gate = &mut self.gates[g as usize];
+                if let Some(rung) = rung
+                    && gate.episode.is_none()
+                {
+                    gate.episode = Some(Episode::new(order, rung));
+                }
+                if let Some(i) = interval
+                    && gate.control.is_none()
+                {
+                    let mut c: Box<dyn crate::control::Controller> = Box::new(Aimd::default());
+                    c.restore(now, i);
+                    gate.pace.adapt(now, c.interval());
+                    gate.control = Some(c);
+                }
+                for (window, used, end) in counts {
+                    gate.pace.restore(now, window, used, end);
+                }
+            }
+        }
+        self.mark(g);
+        self.catch_up(now);
+        self.serve(now);
+    }
+
+    /// Puts a new policy in force: limits that did not change keep their balance, changed ones
+    /// scale, holds stay.
+    pub fn change_policy(&mut self, now: Instant, policy: ProviderPolicy) {
+        let changed: Vec<Scope> = [Scope::Provider, Scope::Account, Scope::Route]
+            .into_iter()
+            .filter(|s| self.policy.gate(*s) != policy.gate(*s))
+            .collect();
+        self.policy = policy;
+        for g in 0..self.gates.len() {
+            let scope = self.gates[g].scope;
+            if changed.contains(&scope) {
+                let p = self.policy.gate(scope);
+                self.gates[g].pace.change(now, &p.windows);
+                self.gates[g].inflight.change(p.concurrency);
+                self.mark(u32::try_from(g).unwrap_or(u32::MAX));
+            }
+        }
+        self.catch_up(now);
+        self.serve(now);
+    }
+
+    fn lift(&mut self, now: Instant, g: u32, id: Option<HoldId>) {
+        let gate = &mut self.gates[g as usize];
+        let key = gate.key;
+        let Some(hold) = gate.hold.filter(|h| h.is_active(now)) else {
+            if let Some(id) = id {
+                // The hold may still be on its way here.
+                let most = now.after(self.policy.provider.hold_max);
+                self.lifted.push((id, most));
+            }
+            return;
+        };
+        if id.is_some_and(|id| id != hold.id) {
+            return;
+        }
+        gate.hold = None;
+        self.order += 1;
+        let order = self.order;
+        // What a person lifts is tried by one request first, whoever had closed it.
+        let rung = gate.episode.as_ref().map_or(0, |e| e.rung);
+        match &mut gate.episode {
+            Some(ep) => ep.held_again(order, rung),
+            slot => *slot = Some(Episode::new(order, rung)),
+        }
+        self.lifted.retain(|(_, end)| *end > now);
+        self.lifted.push((hold.id, hold.until));
+        self.emit(Event::HoldLifted { key, id: hold.id });
+        self.persist(g);
+        self.announce(g);
+    }
+
+    /// Wants a gate's state written.
+    pub(super) fn persist(&mut self, g: u32) {
+        let gate = &mut self.gates[g as usize];
+        gate.revision += 1;
+        let revision = gate.revision;
+        let record = Box::new(GateRecord {
+            key: gate.key,
+            scope: gate.scope,
+            hold: gate.hold,
+            rung: gate.episode.as_ref().map(|e| e.rung),
+            interval: gate.learned(),
+            counts: gate.pace.stored().collect(),
+        });
+        self.actions.push_back(Action::Persist { record, revision });
+    }
+
+    /// Wants the other processes told of a gate's hold.
+    pub(super) fn announce(&mut self, g: u32) {
+        let gate = &self.gates[g as usize];
+        let (key, hold, revision) = (gate.key, gate.hold, gate.revision);
+        self.actions.push_back(Action::Announce { key, hold, revision });
+    }
+
+    /// What is to be remembered of every gate that has something to remember: for the store, on
+    /// the way out.
+    pub fn records(&self, now: Instant) -> Vec<GateRecord> {
+        let all = self.gates.iter().filter(|g| g.alias.is_none() && self.index.contains_key(&g.key));
+        all.map(|gate| GateRecord {
+            key: gate.key,
+            scope: gate.scope,
+            hold: gate.hold.filter(|h| h.is_active(now)),
+            rung: gate.episode.as_ref().map(|e| e.rung),
+            interval: gate.learned(),
+            counts: gate.pace.stored().collect(),
+        })
+        .filter(|r| {
+            r.hold.is_some() || r.rung.is_some() || r.interval.is_some() || !r.counts.is_empty()
+        })
+        .collect()
+    }
+
+    /// A hold placed by a person: closes the gate until `until`.
+    pub fn place_hold(&mut self, now: Instant, spec: GateSpec, until: Instant) {
+        self.learn(
+            now,
+            spec,
+            News::Held {
+                id: None,
+                until,
+                cause: crate::verdict::Verdict::Unavailable,
+                ask: None,
+                set_by: SetBy::Operator,
+                probes: true,
+            },
+        );
+    }
+
+    /// The key of the gate that `key` turned out to be.
+    pub fn resolved(&self, key: GateKey) -> Option<GateKey> {
+        self.index.get(&key).map(|g| self.gates[self.canonical(*g) as usize].key)
+    }
+}

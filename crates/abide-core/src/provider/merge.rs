@@ -1,0 +1,90 @@
+//! Buckets that are named late.
+//!
+//! A route's gate is provisional until an answer names its bucket: meanwhile it lets one request
+//! out at a time. When two routes turn out to be one bucket, their gates become one: queues
+//! merge by rank, holds by the later end, counts add; whoever still names the old slot finds the
+//! new one.
+
+use super::Provider;
+use super::entry::State;
+use crate::finding::BucketId;
+use crate::time::Instant;
+use crate::verdict::Scope;
+
+impl Provider {
+    pub(super) fn name_bucket(&mut self, now: Instant, slot: u32, bucket: BucketId) {
+        let e = &self.entries[slot];
+        let route = e.set[..e.len()]
+            .iter()
+            .map(|g| self.canonical(*g))
+            .find(|g| self.gates[*g as usize].scope == Scope::Route);
+        let Some(g) = route else { return };
+        match self.buckets.get(&bucket).copied() {
+            None => {
+                self.buckets.insert(bucket, g);
+                self.gates[g as usize].provisional = false;
+                self.mark(g);
+            }
+            Some(known) => {
+                let into = self.canonical(known);
+                if into != g {
+                    self.merge(now, g, into);
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, now: Instant, from: u32, into: u32) {
+        self.set_due(from, Instant::FAR);
+        let (f, i) = (from as usize, into as usize);
+        let waiters: Vec<_> = self.gates[f].waiting.queue.waiters().collect();
+        for (rank, slot, cost) in waiters {
+            self.gates[f].waiting.queue.remove(rank);
+            self.gates[i].waiting.queue.push(rank, slot, cost);
+            if let State::Waiting { since, .. } = self.entries[slot].state {
+                self.entries[slot].state = State::Waiting { gate: into, since };
+            }
+        }
+        let watch = std::mem::take(&mut self.gates[f].waiting.watch);
+        self.gates[i].waiting.watch.extend(watch);
+
+        let hold = self.gates[f].hold.take().filter(|h| h.is_active(now));
+        let episode = self.gates[f].episode.take();
+        let control = self.gates[f].control.take();
+        let (inflight, users, sent) =
+            (self.gates[f].inflight.clone(), self.gates[f].users, self.gates[f].sent);
+        self.gates[f].alias = Some(into);
+
+        let gate = &mut self.gates[i];
+        gate.aliased += 1;
+        gate.users += users;
+        gate.provisional = false;
+        gate.inflight.absorb(&inflight);
+        gate.pace.absorb(now, sent);
+        gate.sent = gate.sent.saturating_add(sent);
+        if gate.control.is_none() {
+            let interval = control.as_ref().and_then(|c| c.interval());
+            gate.control = control;
+            gate.pace.adapt(now, interval);
+        }
+        let had_hold = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
+        match (&mut gate.episode, episode) {
+            (Some(a), Some(b)) => a.absorb(b),
+            (slot @ None, Some(b)) => *slot = Some(b),
+            _ => {}
+        }
+        if let Some(h) = hold {
+            match &mut gate.hold {
+                Some(mine) if had_hold => {
+                    mine.probes |= h.probes;
+                    mine.lengthen(h.until, h.cause, h.ask);
+                }
+                slot => *slot = Some(h),
+            }
+            self.persist(into);
+            self.announce(into);
+        }
+        self.turn_away(now, into);
+        self.mark(into);
+    }
+}

@@ -1,0 +1,346 @@
+//! What answers do to gates.
+//!
+//! A refusing head holds at once ([`Provider::observe`]); a success counts only when nothing can
+//! overturn it any more ([`Provider::settle`]). Of all that is found about one request the worst
+//! wins.
+
+use std::time::Duration;
+
+use super::entry::State;
+use super::{Event, Pass, Provider};
+use crate::finding::{Ask, Finding};
+use crate::gate::Episode;
+use crate::hold::{Hold, HoldId, SetBy};
+use crate::time::Instant;
+use crate::verdict::{Health, Scope, Verdict};
+
+/// An ask this long speaks of a quota, not of a rate: nobody waits for it inside a call.
+const QUOTA_FROM: Duration = Duration::from_secs(6 * 3600);
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// With an answer, or with a failure of the transport.
+    Answered(Finding),
+    /// The caller left. `sent` tells whether a byte went out: then it counts at the provider.
+    Cancelled {
+        /// Whether a byte went out.
+        sent: bool,
+    },
+    /// Nothing was sent: what was paid is given back.
+    NotSent,
+}
+
+impl Provider {
+    /// Something was found about a request on the wire; any number of times.
+    pub fn observe(&mut self, now: Instant, pass: &Pass, finding: &Finding) {
+        if !self.entries.holds(pass.slot, pass.generation)
+            || self.entries[pass.slot].state != State::Started
+        {
+            return;
+        }
+        self.take_in(now, pass.slot, finding);
+        self.catch_up(now);
+        self.serve(now);
+    }
+
+    /// The attempt is over; its place is free.
+    pub fn settle(&mut self, now: Instant, pass: Pass, outcome: &Outcome) {
+        if !self.entries.holds(pass.slot, pass.generation) {
+            return;
+        }
+        let slot = pass.slot;
+        let started = self.entries[slot].state == State::Started;
+        match outcome {
+            Outcome::Answered(finding) if started => {
+                self.take_in(now, slot, finding);
+                let worst = self.entries[slot].worst.unwrap_or(finding.verdict);
+                let health = if worst == finding.verdict { finding.health } else { worst.health() };
+                self.conclude(now, slot, worst, health, finding);
+            }
+            Outcome::Cancelled { sent: true } if started => {
+                let worst = self.entries[slot].worst;
+                if worst.is_some_and(Verdict::is_refusal) {
+                    self.conclude(
+                        now,
+                        slot,
+                        worst.unwrap_or(Verdict::Offline),
+                        Health::Neutral,
+                        &Finding::of(Verdict::Offline),
+                    );
+                } else {
+                    self.lose(now, slot);
+                }
+            }
+            _ => {
+                self.catch_up(now);
+                self.unsend(now, slot);
+                return;
+            }
+        }
+        self.entries.remove(slot);
+        self.catch_up(now);
+        if !self.ready.is_empty() {
+            self.serve(now);
+        }
+    }
+
+    /// The effects that must not wait: holds, and buckets named.
+    fn take_in(&mut self, now: Instant, slot: u32, finding: &Finding) {
+        for r in &finding.readings {
+            if let Some(bucket) = r.bucket {
+                self.name_bucket(now, slot, bucket);
+            }
+        }
+        let e = &mut self.entries[slot];
+        let again = e.worst == Some(finding.verdict);
+        if e.worst.is_none_or(|w| w.severity() < finding.verdict.severity()) {
+            e.worst = Some(finding.verdict);
+        }
+        if !finding.holds {
+            return;
+        }
+        let refuses = finding.verdict.is_refusal() || finding.verdict == Verdict::Unavailable;
+        if finding.asks.is_empty() {
+            if refuses && !again && finding.scope != Scope::Request {
+                let g = self.gate_for(slot, finding.scope);
+                self.refused_at(now, slot, g, finding.verdict, None);
+            }
+            return;
+        }
+        for ask in &finding.asks {
+            if ask.scope == Scope::Request {
+                continue;
+            }
+            let g = self.gate_for(slot, ask.scope);
+            if refuses {
+                self.refused_at(now, slot, g, finding.verdict, Some(*ask));
+            } else if ask.until > now {
+                let far = ask.until.since(now) >= QUOTA_FROM;
+                let cause = if far { Verdict::QuotaExhausted } else { Verdict::RateLimited };
+                self.close(now, g, ask.until, cause, Some(*ask), false, SetBy::Answer, None);
+            }
+        }
+    }
+
+    /// The gate of a request that a scope means; an unknown one is read as the next wider.
+    fn gate_for(&self, slot: u32, scope: Scope) -> u32 {
+        let e = &self.entries[slot];
+        let gates = e.set[..e.len()].iter().map(|g| self.canonical(*g));
+        let mut best: Option<(bool, Scope, u32)> = None;
+        for g in gates {
+            let s = self.gates[g as usize].scope;
+            let narrower = s < scope;
+            let better = match best {
+                None => true,
+                // Not narrower beats narrower; then the nearest to what was meant.
+                Some((bn, bs, _)) => {
+                    (bn && !narrower) || (bn == narrower && if narrower { s > bs } else { s < bs })
+                }
+            };
+            if better {
+                best = Some((narrower, s, g));
+            }
+        }
+        best.map_or(0, |(_, _, g)| g)
+    }
+
+    fn refused_at(&mut self, now: Instant, slot: u32, g: u32, cause: Verdict, ask: Option<Ask>) {
+        let (sent_order, sent) = (self.entries[slot].order, self.entries[slot].sent);
+        let policy = self.policy.gate(self.gates[g as usize].scope).clone();
+        let gate = &mut self.gates[g as usize];
+        let held = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
+        let opens = gate.episode.is_none();
+        let rung = match &gate.episode {
+            None => 0,
+            Some(ep) if !held && sent_order > ep.since => ep.rung.saturating_add(1),
+            Some(ep) => ep.rung,
+        };
+        if cause != Verdict::Unavailable
+            && let Some(c) = gate.control(&policy)
+        {
+            c.refused(now, sent, opens);
+            let interval = c.interval();
+            gate.pace.adapt(now, interval);
+        }
+        if opens {
+            gate.inflight.refused();
+        }
+        let until = match ask {
+            Some(a) => a.until.max(now.after(policy.floor)),
+            None => now.after(policy.ladder.wait(rung).max(policy.floor)),
+        };
+        self.close(now, g, until, cause, ask, true, SetBy::Answer, Some(rung));
+    }
+
+    /// Closes a gate, or lengthens the closing in force.
+    #[expect(clippy::too_many_arguments, reason = "one place where every kind of hold comes in")]
+    pub(super) fn close(
+        &mut self,
+        now: Instant,
+        g: u32,
+        until: Instant,
+        cause: Verdict,
+        ask: Option<Ask>,
+        probes: bool,
+        set_by: SetBy,
+        rung: Option<u32>,
+    ) {
+        let id = HoldId(self.next_id());
+        self.close_as(now, g, id, until, cause, ask, probes, set_by, rung);
+    }
+
+    /// As [`close`](Self::close), with the name another process gave the hold.
+    #[expect(clippy::too_many_arguments, reason = "one place where every kind of hold comes in")]
+    pub(super) fn close_as(
+        &mut self,
+        now: Instant,
+        g: u32,
+        id: HoldId,
+        until: Instant,
+        cause: Verdict,
+        ask: Option<Ask>,
+        probes: bool,
+        set_by: SetBy,
+        rung: Option<u32>,
+    ) {
+        let most = now.after(self.policy.gate(self.gates[g as usize].scope).hold_max);
+        let until = until.min(most);
+        if until <= now {
+            return;
+        }
+        self.order += 1;
+        let order = self.order;
+        let gate = &mut self.gates[g as usize];
+        let (key, scope) = (gate.key, gate.scope);
+        let opened = match &mut gate.hold {
+            Some(h) if h.is_active(now) => {
+                h.probes |= probes;
+                let longer = h.lengthen(until, cause, ask);
+                let hold = *h;
+                if probes && gate.episode.is_none() {
+                    gate.episode = Some(Episode::new(order, rung.unwrap_or(0)));
+                }
+                if longer {
+                    self.emit(Event::HoldLengthened { key, scope, hold });
+                }
+                longer
+            }
+            _ => {
+                let hold = Hold { id, cause, until, ask, since: now, set_by, probes };
+                gate.hold = Some(hold);
+                if probes {
+                    let rung = rung.unwrap_or_else(|| gate.episode.as_ref().map_or(0, |e| e.rung));
+                    match &mut gate.episode {
+                        Some(ep) => ep.held_again(order, rung),
+                        None => gate.episode = Some(Episode::new(order, rung)),
+                    }
+                }
+                self.emit(Event::HoldOpened { key, scope, hold });
+                true
+            }
+        };
+        if opened {
+            if set_by != SetBy::Restored && set_by != SetBy::Shared {
+                self.persist(g);
+                self.announce(g);
+            }
+            self.turn_away(now, g);
+            self.mark(g);
+        }
+    }
+
+    /// A verdict is final: places, probes, breaker, budget, pace.
+    fn conclude(&mut self, now: Instant, slot: u32, v: Verdict, health: Health, f: &Finding) {
+        let e = &self.entries[slot];
+        let (set, len, order, sent) = (e.set, e.len(), e.order, e.sent);
+        let (together, probes, breaker) = (e.together, e.probes, e.breaker);
+        if health == Health::Success {
+            self.budget.succeeded();
+        }
+        for (i, &g) in set[..len].iter().enumerate() {
+            self.leave_gate(g);
+            let c = self.canonical(g);
+            let probe_gap = self.policy.gate(self.gates[c as usize].scope).probe_gap;
+            let gate = &mut self.gates[c as usize];
+            if v.is_answer() {
+                gate.inflight.came_back(together[i]);
+            }
+            let mut ended = false;
+            if let Some(ep) = &mut gate.episode {
+                if v.is_answer() && order > ep.since {
+                    gate.episode = None;
+                    ended = true;
+                } else if !v.is_refusal() {
+                    ep.probe_lost(probes[i], sent.after(probe_gap));
+                } else {
+                    ep.probe_lost(probes[i], Instant::ORIGIN);
+                }
+            }
+            if let Some(ctl) = &mut gate.control {
+                if ended {
+                    ctl.resumed(now);
+                }
+                if v.is_answer() {
+                    ctl.answered(now, sent, gate.waiting.queue.is_empty());
+                }
+                let interval = ctl.interval();
+                if interval != gate.pace.adaptive_interval() {
+                    gate.pace.adapt(now, interval);
+                }
+            }
+            if let Some(b) = &mut gate.breaker
+                && let Some(until) = b.record(now, health, breaker)
+            {
+                let key = gate.key;
+                self.emit(Event::BreakerOpened { key, until });
+                self.turn_away(now, c);
+            }
+            if ended {
+                let key = self.gates[c as usize].key;
+                self.emit(Event::EpisodeEnded { key });
+                self.persist(c);
+            }
+            self.mark(c);
+        }
+        // A real cost told by the answer is charged or refunded against what was reserved.
+        if let Some(real) = f.readings.iter().find_map(|r| r.cost) {
+            self.correct_cost(now, slot, real);
+        }
+    }
+
+    fn correct_cost(&mut self, now: Instant, slot: u32, real: u32) {
+        let e = &self.entries[slot];
+        let (set, len, cost, charged) = (e.set, e.len(), e.cost, e.charged);
+        for &g in &set[..len] {
+            let c = self.canonical(g);
+            let pace = &mut self.gates[c as usize].pace;
+            if real > cost {
+                pace.charge(now, now, real - cost);
+            } else {
+                pace.refund(charged, cost - real);
+            }
+        }
+    }
+
+    /// A caller left after the first byte and nobody will read the answer.
+    fn lose(&mut self, now: Instant, slot: u32) {
+        let e = &self.entries[slot];
+        let (set, len, sent) = (e.set, e.len(), e.sent);
+        let (probes, breaker) = (e.probes, e.breaker);
+        for (i, &g) in set[..len].iter().enumerate() {
+            self.leave_gate(g);
+            let c = self.canonical(g);
+            let gap = self.policy.gate(self.gates[c as usize].scope).probe_gap;
+            let gate = &mut self.gates[c as usize];
+            if let Some(ep) = &mut gate.episode {
+                ep.probe_lost(probes[i], sent.after(gap).max(now));
+            }
+            if let (Some(b), Some(l)) = (&mut gate.breaker, breaker) {
+                b.give_back(l);
+            }
+            self.mark(c);
+        }
+    }
+}

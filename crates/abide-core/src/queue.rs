@@ -1,0 +1,191 @@
+//! Places in line: ranks, not times.
+//!
+//! A waiter stands at the one gate that blocks it, in the order (urgency, fair time, arrival),
+//! and keeps its rank when it moves on to the next blocking gate. Only the head has an instant,
+//! so there is nothing to recompute when a hold grows and nothing to drift when a wake is late.
+//!
+//! Fairness between keys (runs, tenants) within an urgency is start-time fair queueing: a key's
+//! next waiter is stamped with where its last one ended, so ten waiters of one key do not push
+//! back the first of another.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// How urgent a request is, as RFC 9218 counts: 0 first, 7 last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Urgency(u8);
+
+impl Urgency {
+    /// Somebody waits at the screen.
+    pub const INTERACTIVE: Self = Self(1);
+    /// RFC 9218's default.
+    pub const NORMAL: Self = Self(3);
+    /// Nobody waits.
+    pub const BULK: Self = Self(6);
+
+    /// Urgency `n`; above 7 reads as 7.
+    pub const fn new(n: u8) -> Self {
+        Self(if n > 7 { 7 } else { n })
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Default for Urgency {
+    fn default() -> Self {
+        Self::NORMAL
+    }
+}
+
+/// A place in line: smaller goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    pub(crate) urgency: Urgency,
+    pub(crate) fair: u64,
+    pub(crate) arrival: u64,
+}
+
+/// The waiters standing at one gate.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue {
+    line: BTreeMap<Rank, (u32, u32)>,
+    cost: [u64; 8],
+}
+
+impl Queue {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.line.is_empty()
+    }
+
+    pub(crate) fn head(&self) -> Option<(Rank, u32)> {
+        self.line.first_key_value().map(|(r, (slot, _))| (*r, *slot))
+    }
+
+    /// Whether somebody of a better rank stands here.
+    #[inline]
+    pub(crate) fn is_behind(&self, rank: Rank) -> bool {
+        self.line.first_key_value().is_some_and(|(head, _)| *head < rank)
+    }
+
+    pub(crate) fn push(&mut self, rank: Rank, slot: u32, cost: u32) {
+        self.cost[rank.urgency.index()] += u64::from(cost);
+        self.line.insert(rank, (slot, cost));
+    }
+
+    pub(crate) fn remove(&mut self, rank: Rank) {
+        if let Some((_, cost)) = self.line.remove(&rank) {
+            self.cost[rank.urgency.index()] -= u64::from(cost);
+        }
+    }
+
+    /// The cost standing before a newcomer of this urgency.
+    pub(crate) fn cost_ahead(&self, urgency: Urgency) -> u64 {
+        self.cost[..=urgency.index()].iter().sum()
+    }
+
+    pub(crate) fn waiters(&self) -> impl Iterator<Item = (Rank, u32, u32)> + '_ {
+        self.line.iter().map(|(r, (slot, cost))| (*r, *slot, *cost))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.line.len()
+    }
+}
+
+/// Hands out ranks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ranks {
+    arrivals: u64,
+    lines: [FairLine; 8],
+}
+
+#[derive(Clone, Debug, Default)]
+struct FairLine {
+    now: u64,
+    ends: HashMap<u64, u64>,
+}
+
+impl Ranks {
+    /// The rank of a newcomer with this fairness key.
+    pub(crate) fn arrive(&mut self, urgency: Urgency, key: u64, cost: u32) -> Rank {
+        self.arrivals += 1;
+        let line = &mut self.lines[urgency.index()];
+        let start = line.ends.get(&key).copied().unwrap_or(0).max(line.now);
+        line.ends.insert(key, start + u64::from(cost));
+        if line.ends.len() > 64 && line.ends.len().is_power_of_two() {
+            // A key whose end has passed ranks like a new one: nothing to remember.
+            let now = line.now;
+            line.ends.retain(|_, end| *end > now);
+        }
+        Rank { urgency, fair: start, arrival: self.arrivals }
+    }
+
+    /// The rank of a newcomer that finds nobody waiting.
+    #[inline]
+    pub(crate) const fn newcomer(&mut self, urgency: Urgency) -> Rank {
+        self.arrivals += 1;
+        Rank { urgency, fair: self.lines[urgency.index()].now, arrival: self.arrivals }
+    }
+
+    /// The newest waiter of a key was turned away: its key ends where it ended before.
+    pub(crate) fn leave(&mut self, urgency: Urgency, key: u64, cost: u32) {
+        if let Some(end) = self.lines[urgency.index()].ends.get_mut(&key) {
+            *end = end.saturating_sub(u64::from(cost));
+        }
+    }
+
+    /// A waiter of this rank was let through: fair time moves on to it.
+    pub(crate) fn served(&mut self, rank: Rank) {
+        let line = &mut self.lines[rank.urgency.index()];
+        line.now = line.now.max(rank.fair);
+    }
+
+    /// How many keys have waiters ahead of fair time.
+    pub(crate) fn keys(&self, urgency: Urgency) -> u64 {
+        let line = &self.lines[urgency.index()];
+        line.ends.values().filter(|end| **end > line.now).count() as u64
+    }
+
+    /// How far `rank` lies ahead of fair time.
+    pub(crate) fn backlog(&self, rank: Rank) -> u64 {
+        rank.fair.saturating_sub(self.lines[rank.urgency.index()].now)
+    }
+
+    /// Nobody waits any more: forget every key.
+    pub(crate) fn clear(&mut self) {
+        for line in &mut self.lines {
+            if !line.ends.is_empty() {
+                line.ends.clear();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_of_one_key_do_not_push_back_the_first_of_another() {
+        let mut r = Ranks::default();
+        let mine: Vec<Rank> = (0..10).map(|_| r.arrive(Urgency::NORMAL, 1, 1)).collect();
+        let yours = r.arrive(Urgency::NORMAL, 2, 1);
+        assert!(mine[0] < yours && yours < mine[1]);
+    }
+
+    #[test]
+    fn one_key_is_first_in_first_out() {
+        let mut r = Ranks::default();
+        let ranks: Vec<Rank> = (0..100).map(|_| r.arrive(Urgency::NORMAL, 0, 3)).collect();
+        assert!(ranks.is_sorted());
+    }
+
+    #[test]
+    fn a_more_urgent_newcomer_goes_first() {
+        let mut r = Ranks::default();
+        let bulk = r.arrive(Urgency::BULK, 0, 1);
+        let person = r.arrive(Urgency::INTERACTIVE, 0, 1);
+        assert!(person < bulk);
+    }
+}
