@@ -25,6 +25,7 @@ pub mod policy;
 pub mod provider;
 pub mod queue;
 pub mod refusal;
+pub mod run;
 pub mod time;
 pub mod verdict;
 
