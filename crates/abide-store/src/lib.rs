@@ -1,1 +1,85 @@
-//! abide-store
+//! Where what must outlive a process is kept: holds, ladders, counts, what was learned, and the
+//! ledgers of bulk runs.
+//!
+//! What lives here: the shape of what is stored ([`StoredGate`]), the [`Store`] trait, and its
+//! keepers: [`Memory`], and SQLite behind the feature `sqlite` (so that a library user compiles
+//! no C by default). What never lives here: a decision. A store says what it was told and merges
+//! only as the words demand: a hold only lengthens within its id, a lift outlives its hold.
+//!
+//! Stores hold wall time; the shell converts at the edge. Accounts are named by an HMAC whose key
+//! lives with the store, so that a stolen state file names no credential.
+
+mod memory;
+mod record;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+
+use std::fmt;
+
+pub use memory::Memory;
+pub use record::{StoredGate, StoredHold, StoreKey};
+
+/// Keeps gates' state beyond a process and between processes.
+///
+/// Shaped as messages: [`put`](Self::put) never waits for the disk, and nothing here is called
+/// with a machine's lock held.
+pub trait Store: fmt::Debug + Send + Sync {
+    /// The key under which accounts are named here; made once in the store.
+    fn secret(&self) -> [u8; 32];
+
+    /// Everything remembered whose hold has not ended, or that was learned.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn load(&self) -> Result<Vec<StoredGate>, StoreError>;
+
+    /// Remembers a gate's state. Queued; an older revision of the same process is ignored.
+    fn put(&self, gate: StoredGate);
+
+    /// What other processes have written since the last call; cheap when nothing was.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn changes(&self) -> Result<Vec<StoredGate>, StoreError>;
+
+    /// Waits until everything put so far is written.
+    ///
+    /// # Errors
+    /// When something could not be written; it is kept and tried again with the next write.
+    fn flush(&self) -> Result<(), StoreError>;
+}
+
+/// A store cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file is not a state file of abide, or is damaged. Move it away to start afresh.
+    #[error("the state file {path} is damaged or not abide's: {why}; move it away to start afresh")]
+    Corrupt {
+        /// The file.
+        path: String,
+        /// What was found.
+        why: String,
+    },
+    /// The file cannot be opened, read or written: permissions, a full disk, a missing folder.
+    #[error("the state file {path} cannot be used: {why}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system said.
+        why: String,
+    },
+    /// The file was written by a newer abide. Use that one, or another state folder.
+    #[error(
+        "the state file {path} has schema version {found}, this abide knows up to {known}; \
+         use a newer abide, or another folder with --state"
+    )]
+    Newer {
+        /// The file.
+        path: String,
+        /// Its schema version.
+        found: i64,
+        /// The newest this program knows.
+        known: i64,
+    },
+}

@@ -130,7 +130,7 @@ fn sc_h16_a_held_lane_takes_nothing_and_the_others_go_on() {
         run.add(held, i, 3);
         run.add(open, 500 + i, 3);
     }
-    run.closed(at(0), held, at(60), secs(300));
+    assert_eq!(run.closed(at(0), held, at(60), secs(300)), Turn::Wait);
     for _ in 0..500 {
         let (lane, item) = run.take(at(1)).unwrap();
         assert_eq!(lane, open);
