@@ -9,6 +9,7 @@
 //! name. The shell that owns sockets and timers is the `abide` crate.
 
 pub mod finding;
+pub mod signal;
 pub mod time;
 pub mod verdict;
 
