@@ -8,11 +8,14 @@
 //! What never lives here: I/O, a clock, an async runtime, a source of randomness, a provider's
 //! name. The shell that owns sockets and timers is the `abide` crate.
 
+pub mod classify;
 pub mod finding;
 pub mod signal;
 pub mod time;
 pub mod verdict;
 
+pub use classify::{ClassifyPolicy, classify};
 pub use finding::{Ask, AskSource, BucketId, Finding, Reading};
+pub use signal::{Hint, Signal, Skew};
 pub use time::{Instant, Moment, WallTime};
 pub use verdict::{Health, Scope, Verdict};

@@ -51,15 +51,15 @@ pub(super) fn http_date(value: &[u8], now: WallTime) -> Option<WallTime> {
     let day = c.digits(1, 2)?;
     let dashed = c.0.first() == Some(&b'-');
     if dashed {
-        c.byte(b'-')?
+        c.byte(b'-')?;
     } else {
-        c.spaces()?
+        c.spaces()?;
     }
     let month = month(c.word()?)?;
     if dashed {
-        c.byte(b'-')?
+        c.byte(b'-')?;
     } else {
-        c.spaces()?
+        c.spaces()?;
     }
     let width = c.0.len();
     let year = c.digits(2, 4)?;
@@ -73,7 +73,7 @@ pub(super) fn http_date(value: &[u8], now: WallTime) -> Option<WallTime> {
     let east = zone(&mut c)?;
     c.done()?;
     let year = if two_digits { century(year, now) } else { year };
-    Some(at(
+    at(
         Civil {
             year,
             month,
@@ -81,7 +81,7 @@ pub(super) fn http_date(value: &[u8], now: WallTime) -> Option<WallTime> {
             clock,
         },
         east,
-    )?)
+    )
 }
 
 /// What follows the weekday in the form of C's `asctime`.

@@ -100,9 +100,9 @@ pub(super) fn near_epoch(n: Number, now: WallTime) -> Option<WallTime> {
 pub(super) fn epoch_by_size(n: Number) -> Option<WallTime> {
     let per_second = match n.whole() {
         0..1_000_000_000 => return None,
-        0..100_000_000_000 => 1,
-        0..100_000_000_000_000 => 1_000,
-        0..100_000_000_000_000_000 => 1_000_000,
+        1_000_000_000..100_000_000_000 => 1,
+        100_000_000_000..100_000_000_000_000 => 1_000,
+        100_000_000_000_000..100_000_000_000_000_000 => 1_000_000,
         _ => 1_000_000_000,
     };
     Some(WallTime::from_unix_nanos(
