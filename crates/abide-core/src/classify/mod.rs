@@ -12,6 +12,8 @@ mod body;
 mod policy;
 mod retry;
 mod status;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 use http::{HeaderMap, Method};
