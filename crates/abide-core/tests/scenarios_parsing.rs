@@ -26,7 +26,7 @@ type Lines<'a> = &'a [(&'static str, &'a str)];
 fn headers(lines: Lines<'_>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in lines {
-        let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
+        let value = HeaderValue::from_bytes(value.as_bytes()).expect("a header value");
         headers.append(HeaderName::from_static(name), value);
     }
     headers
@@ -35,7 +35,7 @@ fn headers(lines: Lines<'_>) -> HeaderMap {
 fn heard(status: u16, lines: Lines<'_>, skew: &mut Skew) -> Signal {
     let at = Moment::new(NOW, WallTime::from_unix_secs(WALL));
     signal::read(
-        StatusCode::from_u16(status).unwrap(),
+        StatusCode::from_u16(status).expect("a status"),
         &headers(lines),
         at,
         skew,

@@ -1,3 +1,5 @@
+//! What answers mean, end to end from their heads.
+
 use http::{HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
 
@@ -110,11 +112,14 @@ fn an_outage_holds_when_it_asks_or_where_the_policy_says() {
         assert!(found.holds, "{status}");
         assert_eq!(found.asks, [ask(9, AskSource::RetryAfter, Scope::Provider)]);
     }
-    let mut policy = ClassifyPolicy::default();
-    policy.hold_on = HoldOn::statuses(vec![
+    let statuses = vec![
         StatusCode::INTERNAL_SERVER_ERROR,
         StatusCode::SERVICE_UNAVAILABLE,
-    ]);
+    ];
+    let policy = ClassifyPolicy {
+        hold_on: HoldOn::statuses(statuses),
+        ..ClassifyPolicy::default()
+    };
     assert!(judge(503, &[], None, &policy).holds);
     assert!(!judge(502, &[], None, &policy).holds);
     assert!(

@@ -39,6 +39,11 @@ impl Civil {
         let day = before_year + before_month + i64::from(self.day) - 1 - 719_468;
         Some(day * 86_400 + i64::from(h) * 3600 + i64::from(m) * 60 + i64::from(s))
     }
+
+    /// The time it names, the fields read `east` seconds east of UTC.
+    pub(super) fn wall(self, east: i64) -> Option<WallTime> {
+        Some(WallTime::from_unix_secs(self.unix_secs()? - east))
+    }
 }
 
 /// The calendar year of `at`, to within a day of New Year.

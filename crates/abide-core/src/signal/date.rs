@@ -1,4 +1,4 @@
-//! Dates: the three forms of HTTP-date, and RFC 3339.
+//! Dates: the three forms of HTTP-date here, RFC 3339 in [`super::rfc3339`].
 //!
 //! Read leniently where no other meaning is possible (letter case, a numeric zone, a four-digit
 //! year in the old form, minute precision) and strictly everywhere else. The name of the weekday
@@ -6,6 +6,7 @@
 
 use super::civil::{Civil, year_of};
 use super::cursor::Cursor;
+use super::rfc3339;
 use crate::time::WallTime;
 
 const MONTHS: [&[u8; 3]; 12] = [
@@ -24,7 +25,7 @@ const DAYS: [&str; 7] = [
 /// Any of the four forms. `now` settles the century of a two-digit year.
 pub(super) fn parse(value: &[u8], now: WallTime) -> Option<WallTime> {
     match value.first()? {
-        b if b.is_ascii_digit() => rfc3339(value),
+        b if b.is_ascii_digit() => rfc3339::parse(value),
         b if b.is_ascii_alphabetic() => http_date(value, now),
         _ => None,
     }
@@ -73,15 +74,13 @@ pub(super) fn http_date(value: &[u8], now: WallTime) -> Option<WallTime> {
     let east = zone(&mut c)?;
     c.done()?;
     let year = if two_digits { century(year, now) } else { year };
-    at(
-        Civil {
-            year,
-            month,
-            day,
-            clock,
-        },
-        east,
-    )
+    Civil {
+        year,
+        month,
+        day,
+        clock,
+    }
+    .wall(east)
 }
 
 /// What follows the weekday in the form of C's `asctime`.
@@ -95,76 +94,13 @@ fn asctime(mut c: Cursor<'_>) -> Option<WallTime> {
     c.spaces()?;
     let year = c.digits(4, 4)?;
     c.done()?;
-    at(
-        Civil {
-            year,
-            month,
-            day,
-            clock,
-        },
-        0,
-    )
-}
-
-/// `2026-03-10T12:30:47.5Z`, `2026-03-10T05:30:00-07:00`, also without seconds.
-///
-/// Without a zone it is absent: the time of an unknown place says nothing.
-pub(super) fn rfc3339(value: &[u8]) -> Option<WallTime> {
-    let mut c = Cursor(value);
-    let year = c.digits(4, 4)?;
-    c.byte(b'-')?;
-    let month = c.digits(2, 2)?;
-    c.byte(b'-')?;
-    let day = c.digits(2, 2)?;
-    if !matches!(c.next()?, b'T' | b't' | b' ') {
-        return None;
+    Civil {
+        year,
+        month,
+        day,
+        clock,
     }
-    let h = c.digits(2, 2)?;
-    c.byte(b':')?;
-    let m = c.digits(2, 2)?;
-    let mut s = 0;
-    let mut fraction = 0;
-    if c.byte(b':').is_some() {
-        s = c.digits(2, 2)?;
-        if c.byte(b'.').is_some() {
-            fraction = fraction_nanos(&mut c)?;
-        }
-    }
-    let east = match c.0.first()? {
-        b'Z' | b'z' => {
-            c.next()?;
-            0
-        }
-        _ => c.offset()?,
-    };
-    c.done()?;
-    let whole = at(
-        Civil {
-            year,
-            month,
-            day,
-            clock: (h, m, s),
-        },
-        east,
-    )?;
-    Some(WallTime::from_unix_nanos(
-        whole.as_unix_nanos().saturating_add(fraction),
-    ))
-}
-
-/// The digits after the seconds' point, in nanoseconds, rounded up.
-fn fraction_nanos(c: &mut Cursor<'_>) -> Option<i64> {
-    let n = c.0.iter().take_while(|b| b.is_ascii_digit()).count();
-    let (digits, rest) = c.0.split_at(n);
-    if digits.is_empty() {
-        return None;
-    }
-    c.0 = rest;
-    let mut nanos = 0;
-    for i in 0..9 {
-        nanos = nanos * 10 + digits.get(i).map_or(0, |b| i64::from(b - b'0'));
-    }
-    Some(nanos + i64::from(digits.iter().skip(9).any(|b| *b != b'0')))
+    .wall(0)
 }
 
 fn month(word: &[u8]) -> Option<u32> {
@@ -193,10 +129,6 @@ fn century(two: u32, now: WallTime) -> u32 {
         this + ahead
     };
     u32::try_from(year).unwrap_or(0)
-}
-
-fn at(civil: Civil, east: i64) -> Option<WallTime> {
-    Some(WallTime::from_unix_secs(civil.unix_secs()? - east))
 }
 
 #[cfg(test)]
