@@ -14,7 +14,7 @@ pub mod signal;
 pub mod time;
 pub mod verdict;
 
-pub use classify::{ClassifyPolicy, classify};
+pub use classify::ClassifyPolicy;
 pub use finding::{Ask, AskSource, BucketId, Finding, Reading};
 pub use signal::{Hint, Signal, Skew};
 pub use time::{Instant, Moment, WallTime};

@@ -213,6 +213,11 @@ fn a_stored_answer_tells_an_old_balance() {
         plain(429, &lines).asks,
         [ask(50, AskSource::RateLimitReset, Scope::Account)]
     );
+    assert_eq!(
+        plain(429, &lines).readings.len(),
+        2,
+        "a refusal is never stored"
+    );
 }
 
 #[test]
@@ -276,6 +281,22 @@ fn rules_about_the_body_come_before_the_status() {
         (found.verdict, found.health),
         (Verdict::Success, Health::Neutral)
     );
+}
+
+#[test]
+fn a_refusal_of_one_request_holds_nothing() {
+    let one = parts(|p| {
+        p.verdict = Some(Verdict::RateLimited);
+        p.scope = Some(Scope::Request);
+    });
+    let found = judge(200, &[], Some(&one), &ClassifyPolicy::default());
+    assert!(!found.holds);
+}
+
+#[test]
+fn a_reset_of_this_very_moment_instructs_nothing() {
+    let found = plain(429, &[("ratelimit", r#""x";r=0;t=0"#)]);
+    assert!(found.holds && found.asks.is_empty());
 }
 
 #[test]

@@ -13,6 +13,7 @@
 mod civil;
 mod cursor;
 mod date;
+mod explain;
 mod list;
 mod names;
 mod number;
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 
+pub use self::explain::{LineReading, Note, explain};
 pub use self::skew::Skew;
 pub use self::told::Hint;
 

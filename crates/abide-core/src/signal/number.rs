@@ -110,6 +110,8 @@ mod tests {
     #[test]
     fn too_large_saturates() {
         assert_eq!(secs(&"9".repeat(60)), Some(Duration::MAX));
+        let wraps_to_four = "340282366920938463463374607431768211460";
+        assert_eq!(secs(wraps_to_four), Some(Duration::MAX));
         assert_eq!(
             Number::parse(b"99999999999999999999").map(Number::whole),
             Some(u64::MAX)

@@ -107,7 +107,7 @@ fn interval(value: &[u8]) -> Option<Duration> {
 }
 
 /// A reset: a span in seconds, an epoch by its size, a date, or a span with units.
-fn reset(value: &[u8], now: WallTime, told: &mut Told) {
+pub(super) fn reset(value: &[u8], now: WallTime, told: &mut Told) {
     list::members(value, |member| {
         if let Some(n) = Number::parse(member) {
             match epoch_by_size(n) {

@@ -71,6 +71,10 @@ mod tests {
         assert_eq!(hint(&["Tue, 10 Mar 2026 12:01:00 GMT, 120"]), after(120));
         assert_eq!(hint(&["120, Tue, 10 Mar 2026 12:05:00 GMT"]), after(300));
         assert_eq!(hint(&["0", "7"]), after(7));
+        assert_eq!(
+            hint(&["2026-03-10T12:05:00Z", "2026-03-10T12:01:00Z"]),
+            after(300)
+        );
     }
 
     #[test]
