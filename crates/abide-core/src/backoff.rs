@@ -20,7 +20,11 @@ pub struct Backoff {
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self { base: Duration::from_millis(250), factor: 2, max: Duration::from_secs(8) }
+        Self {
+            base: Duration::from_millis(250),
+            factor: 2,
+            max: Duration::from_secs(8),
+        }
     }
 }
 
@@ -28,12 +32,18 @@ impl Backoff {
     /// The ceiling after `attempts` sends (at least 1).
     pub fn ceiling(&self, attempts: u32) -> Duration {
         let grown = self.factor.checked_pow(attempts.saturating_sub(1));
-        grown.and_then(|f| self.base.checked_mul(f)).map_or(self.max, |d| d.min(self.max))
+        grown
+            .and_then(|f| self.base.checked_mul(f))
+            .map_or(self.max, |d| d.min(self.max))
     }
 
     /// The wait after `attempts` sends; `dice` is thrown evenly in [0, 1).
     pub fn wait(&self, attempts: u32, dice: f64) -> Duration {
-        let dice = if dice.is_finite() { dice.clamp(0.0, 1.0) } else { 1.0 };
+        let dice = if dice.is_finite() {
+            dice.clamp(0.0, 1.0)
+        } else {
+            1.0
+        };
         self.ceiling(attempts).mul_f64(dice)
     }
 }

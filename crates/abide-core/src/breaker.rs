@@ -108,7 +108,9 @@ impl Breaker {
     /// What a request arriving now may do.
     #[inline]
     pub fn admits(&self, now: Instant) -> Admits {
-        let Some(until) = self.open_until else { return Admits::Anyone };
+        let Some(until) = self.open_until else {
+            return Admits::Anyone;
+        };
         if now < until {
             return Admits::NotBefore(until);
         }
@@ -268,7 +270,11 @@ mod tests {
         let mut b = Breaker::new(BreakerPolicy::default());
         let mut opened = None;
         for n in 0..20 {
-            let h = if n % 2 == 0 { Health::Success } else { Health::Failure };
+            let h = if n % 2 == 0 {
+                Health::Success
+            } else {
+                Health::Failure
+            };
             let now_open = b.record(at(n), h, None);
             opened = opened.or(now_open);
         }

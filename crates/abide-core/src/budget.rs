@@ -32,7 +32,13 @@ pub struct BudgetPolicy {
 
 impl Default for BudgetPolicy {
     fn default() -> Self {
-        Self { ratio: 0.2, per_second: 3.0, cap: 100.0, failure_cost: 1.0, timeout_cost: 2.0 }
+        Self {
+            ratio: 0.2,
+            per_second: 3.0,
+            cap: 100.0,
+            failure_cost: 1.0,
+            timeout_cost: 2.0,
+        }
     }
 }
 
@@ -60,7 +66,11 @@ impl Budget {
     /// A budget with ten seconds' worth of its floor saved up.
     pub fn new(policy: BudgetPolicy) -> Self {
         let tokens = (policy.per_second * 10.0).min(policy.cap);
-        Self { policy, tokens, filled: None }
+        Self {
+            policy,
+            tokens,
+            filled: None,
+        }
     }
 
     /// A success refills.
@@ -109,13 +119,17 @@ mod tests {
     fn sc_s08_never_negative_and_bounded_by_traffic() {
         let mut b = Budget::new(BudgetPolicy::default());
         let now = Instant::from_secs(1);
-        let granted = (0..10_000).filter(|_| b.reserve(now, RepeatCause::Failure).is_ok()).count();
+        let granted = (0..10_000)
+            .filter(|_| b.reserve(now, RepeatCause::Failure).is_ok())
+            .count();
         assert!((30..=30).contains(&granted), "{granted}");
         assert!(b.available() >= 0.0);
         for _ in 0..50 {
             b.succeeded();
         }
-        let granted = (0..10_000).filter(|_| b.reserve(now, RepeatCause::Failure).is_ok()).count();
+        let granted = (0..10_000)
+            .filter(|_| b.reserve(now, RepeatCause::Failure).is_ok())
+            .count();
         assert!((9..=10).contains(&granted), "{granted}");
     }
 

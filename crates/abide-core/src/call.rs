@@ -196,7 +196,9 @@ impl Call {
     }
 
     fn deadline(&self) -> Instant {
-        self.policy.deadline.map_or(Instant::FAR, |d| self.began.after(d))
+        self.policy
+            .deadline
+            .map_or(Instant::FAR, |d| self.began.after(d))
     }
 
     /// Sends so far.
@@ -231,7 +233,10 @@ impl Call {
         if v.is_answer() && !(a.retry_on && a.finding.ask().is_some_and(|k| k.until > now)) {
             return Plan::Return;
         }
-        if !a.retry_on || v == Verdict::QuotaExhausted || v == Verdict::Banned || !self.may_repeat(a)
+        if !a.retry_on
+            || v == Verdict::QuotaExhausted
+            || v == Verdict::Banned
+            || !self.may_repeat(a)
         {
             return self.fail(RefusalKind::AttemptsSpent, DecidedBy::Provider, a);
         }
@@ -281,7 +286,11 @@ impl Call {
 
     /// A hold is waited out at its gate, in line; everything else here.
     fn next_instant(&self, now: Instant, a: &Attempt<'_>, dice: f64) -> Instant {
-        let asked = a.finding.asks.iter().filter(|k| k.scope == Scope::Request || !a.finding.holds);
+        let asked = a
+            .finding
+            .asks
+            .iter()
+            .filter(|k| k.scope == Scope::Request || !a.finding.holds);
         if let Some(until) = asked.map(|k| k.until).max() {
             return until.max(now);
         }
@@ -314,7 +323,12 @@ mod tests {
     }
 
     fn attempt(finding: &Finding) -> Attempt<'_> {
-        Attempt { finding, retry_on: true, cause: RepeatCause::Failure, unsent: false }
+        Attempt {
+            finding,
+            retry_on: true,
+            cause: RepeatCause::Failure,
+            unsent: false,
+        }
     }
 
     fn budget() -> Budget {
@@ -344,7 +358,9 @@ mod tests {
             if n < 4 {
                 assert_eq!(plan, Plan::Again);
             } else {
-                let Plan::Fail(r) = plan else { panic!("{plan:?}") };
+                let Plan::Fail(r) = plan else {
+                    panic!("{plan:?}")
+                };
                 assert_eq!((r.kind, r.attempts), (RefusalKind::AttemptsSpent, 4));
             }
         }
@@ -353,10 +369,20 @@ mod tests {
     #[test]
     fn sc_s01_a_write_is_sent_once_and_an_unsent_one_again() {
         let f = Finding::of(Verdict::Unavailable);
-        let mut c = Call::new(CallPolicy::default(), Safety::of(&http::Method::POST), at(0));
+        let mut c = Call::new(
+            CallPolicy::default(),
+            Safety::of(&http::Method::POST),
+            at(0),
+        );
         c.sent(at(0));
-        assert!(matches!(c.plan(at(0), &attempt(&f), &mut budget(), 0.5), Plan::Fail(_)));
-        let unsent = Attempt { unsent: true, ..attempt(&f) };
+        assert!(matches!(
+            c.plan(at(0), &attempt(&f), &mut budget(), 0.5),
+            Plan::Fail(_)
+        ));
+        let unsent = Attempt {
+            unsent: true,
+            ..attempt(&f)
+        };
         assert_eq!(c.plan(at(0), &unsent, &mut budget(), 0.5), Plan::Again);
     }
 
@@ -365,8 +391,14 @@ mod tests {
         let f = refused(1);
         let mut c = Call::new(CallPolicy::default(), Safety::Write, at(0));
         c.sent(at(0));
-        assert!(matches!(c.plan(at(0), &attempt(&f), &mut budget(), 0.5), Plan::Fail(_)));
-        let policy = CallPolicy { write: WriteRepeat::RefusedOnly, ..CallPolicy::default() };
+        assert!(matches!(
+            c.plan(at(0), &attempt(&f), &mut budget(), 0.5),
+            Plan::Fail(_)
+        ));
+        let policy = CallPolicy {
+            write: WriteRepeat::RefusedOnly,
+            ..CallPolicy::default()
+        };
         let mut c = Call::new(policy, Safety::Write, at(0));
         c.sent(at(0));
         assert_eq!(c.plan(at(0), &attempt(&f), &mut budget(), 0.5), Plan::Again);

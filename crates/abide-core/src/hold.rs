@@ -85,11 +85,13 @@ mod tests {
 
     #[test]
     fn sc_h04_a_second_longer_word_extends_and_a_shorter_one_does_not() {
-        let ask = |s| Some(Ask {
-            until: Instant::from_secs(s),
-            source: AskSource::RetryAfter,
-            scope: Scope::Account,
-        });
+        let ask = |s| {
+            Some(Ask {
+                until: Instant::from_secs(s),
+                source: AskSource::RetryAfter,
+                scope: Scope::Account,
+            })
+        };
         let mut h = Hold {
             id: HoldId(1),
             cause: Verdict::RateLimited,
@@ -100,9 +102,15 @@ mod tests {
             probes: true,
         };
         assert!(h.lengthen(Instant::from_secs(60), Verdict::Unavailable, ask(60)));
-        assert_eq!((h.until, h.cause), (Instant::from_secs(60), Verdict::Unavailable));
+        assert_eq!(
+            (h.until, h.cause),
+            (Instant::from_secs(60), Verdict::Unavailable)
+        );
         assert!(!h.lengthen(Instant::from_secs(5), Verdict::RateLimited, ask(5)));
-        assert_eq!((h.until, h.cause), (Instant::from_secs(60), Verdict::Unavailable));
+        assert_eq!(
+            (h.until, h.cause),
+            (Instant::from_secs(60), Verdict::Unavailable)
+        );
         assert_eq!(h.retry_at(), Instant::from_secs(60));
     }
 }

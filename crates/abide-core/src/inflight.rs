@@ -19,7 +19,11 @@ pub(crate) struct InFlight {
 
 impl InFlight {
     pub(crate) const fn new(most: u32, gentle: bool) -> Self {
-        Self { count: 0, most, well: if gentle { 0 } else { u32::MAX } }
+        Self {
+            count: 0,
+            most,
+            well: if gentle { 0 } else { u32::MAX },
+        }
     }
 
     #[inline]
@@ -83,6 +87,9 @@ mod tests {
         f.enter();
         f.enter();
         f.enter();
-        assert!(!f.has_room(), "four are out: two came back well together, and two more");
+        assert!(
+            !f.has_room(),
+            "four are out: two came back well together, and two more"
+        );
     }
 }

@@ -27,7 +27,11 @@ impl Default for Ladder {
     /// 1 s × 2 up to 60 s: a second is what most providers mean when they say nothing, and a
     /// minute is the longest window in common use.
     fn default() -> Self {
-        Self::Growing { base: Duration::from_secs(1), factor: 2, cap: Duration::from_secs(60) }
+        Self::Growing {
+            base: Duration::from_secs(1),
+            factor: 2,
+            cap: Duration::from_secs(60),
+        }
     }
 }
 
@@ -44,7 +48,10 @@ impl Ladder {
             }
             Self::Steps(steps) => {
                 let last = steps.len().saturating_sub(1);
-                steps.get((rung as usize).min(last)).copied().unwrap_or_default()
+                steps
+                    .get((rung as usize).min(last))
+                    .copied()
+                    .unwrap_or_default()
             }
         }
     }

@@ -82,9 +82,15 @@ pub struct ProviderPolicy {
 
 impl Default for ProviderPolicy {
     fn default() -> Self {
-        let child = GatePolicy { gentle: false, ..GatePolicy::default() };
+        let child = GatePolicy {
+            gentle: false,
+            ..GatePolicy::default()
+        };
         Self {
-            provider: GatePolicy { concurrency: 8, ..GatePolicy::default() },
+            provider: GatePolicy {
+                concurrency: 8,
+                ..GatePolicy::default()
+            },
             account: child.clone(),
             route: child,
             breaker: Some(BreakerPolicy::default()),

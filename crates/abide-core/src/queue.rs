@@ -59,13 +59,17 @@ impl Queue {
     }
 
     pub(crate) fn head(&self) -> Option<(Rank, u32)> {
-        self.line.first_key_value().map(|(r, (slot, _))| (*r, *slot))
+        self.line
+            .first_key_value()
+            .map(|(r, (slot, _))| (*r, *slot))
     }
 
     /// Whether somebody of a better rank stands here.
     #[inline]
     pub(crate) fn is_behind(&self, rank: Rank) -> bool {
-        self.line.first_key_value().is_some_and(|(head, _)| *head < rank)
+        self.line
+            .first_key_value()
+            .is_some_and(|(head, _)| *head < rank)
     }
 
     pub(crate) fn push(&mut self, rank: Rank, slot: u32, cost: u32) {
@@ -118,14 +122,22 @@ impl Ranks {
             let now = line.now;
             line.ends.retain(|_, end| *end > now);
         }
-        Rank { urgency, fair: start, arrival: self.arrivals }
+        Rank {
+            urgency,
+            fair: start,
+            arrival: self.arrivals,
+        }
     }
 
     /// The rank of a newcomer that finds nobody waiting.
     #[inline]
     pub(crate) const fn newcomer(&mut self, urgency: Urgency) -> Rank {
         self.arrivals += 1;
-        Rank { urgency, fair: self.lines[urgency.index()].now, arrival: self.arrivals }
+        Rank {
+            urgency,
+            fair: self.lines[urgency.index()].now,
+            arrival: self.arrivals,
+        }
     }
 
     /// The newest waiter of a key was turned away: its key ends where it ended before.
@@ -149,7 +161,8 @@ impl Ranks {
 
     /// How far `rank` lies ahead of fair time.
     pub(crate) fn backlog(&self, rank: Rank) -> u64 {
-        rank.fair.saturating_sub(self.lines[rank.urgency.index()].now)
+        rank.fair
+            .saturating_sub(self.lines[rank.urgency.index()].now)
     }
 
     /// Nobody waits any more: forget every key.

@@ -66,14 +66,23 @@ impl fmt::Debug for Instant {
         if *self == Self::FAR {
             return f.write_str("FAR");
         }
-        write!(f, "{}.{:09}s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+        write!(
+            f,
+            "{}.{:09}s",
+            self.0 / 1_000_000_000,
+            self.0 % 1_000_000_000
+        )
     }
 }
 
 /// A duration as whole nanoseconds, saturating at `u64::MAX` (584 years).
 pub const fn nanos(d: Duration) -> u64 {
     let n = d.as_nanos();
-    if n > u64::MAX as u128 { u64::MAX } else { n as u64 }
+    if n > u64::MAX as u128 {
+        u64::MAX
+    } else {
+        n as u64
+    }
 }
 
 /// A wall-clock time, in nanoseconds since the Unix epoch (range: the years 1677 to 2262,
@@ -103,14 +112,22 @@ impl WallTime {
     /// Whole seconds since the Unix epoch, rounded up: a time told to others is never early.
     pub const fn as_unix_secs_ceil(self) -> i64 {
         let whole = self.0.div_euclid(1_000_000_000);
-        if self.0.rem_euclid(1_000_000_000) > 0 { whole + 1 } else { whole }
+        if self.0.rem_euclid(1_000_000_000) > 0 {
+            whole + 1
+        } else {
+            whole
+        }
     }
 
     /// `self + d`, saturating.
     #[must_use]
     pub const fn after(self, d: Duration) -> Self {
         let n = nanos(d);
-        let n = if n > i64::MAX as u64 { i64::MAX } else { n as i64 };
+        let n = if n > i64::MAX as u64 {
+            i64::MAX
+        } else {
+            n as i64
+        };
         Self(self.0.saturating_add(n))
     }
 
@@ -118,14 +135,22 @@ impl WallTime {
     #[must_use]
     pub const fn before(self, d: Duration) -> Self {
         let n = nanos(d);
-        let n = if n > i64::MAX as u64 { i64::MAX } else { n as i64 };
+        let n = if n > i64::MAX as u64 {
+            i64::MAX
+        } else {
+            n as i64
+        };
         Self(self.0.saturating_sub(n))
     }
 
     /// The time from `earlier` to `self`; zero when `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         let d = self.0.saturating_sub(earlier.0);
-        if d <= 0 { Duration::ZERO } else { Duration::from_nanos(d as u64) }
+        if d <= 0 {
+            Duration::ZERO
+        } else {
+            Duration::from_nanos(d as u64)
+        }
     }
 }
 
@@ -203,7 +228,13 @@ mod tests {
     #[test]
     fn a_moment_converts_both_ways() {
         let m = Moment::new(Instant::from_secs(100), WallTime::from_unix_secs(1_000));
-        assert_eq!(m.wall_at(Instant::from_secs(130)), WallTime::from_unix_secs(1_030));
-        assert_eq!(m.instant_at(WallTime::from_unix_secs(970)), Instant::from_secs(70));
+        assert_eq!(
+            m.wall_at(Instant::from_secs(130)),
+            WallTime::from_unix_secs(1_030)
+        );
+        assert_eq!(
+            m.instant_at(WallTime::from_unix_secs(970)),
+            Instant::from_secs(70)
+        );
     }
 }

@@ -38,12 +38,18 @@ impl Verdict {
 
     /// The provider turned us away on purpose: these verdicts hold whatever else the answer says.
     pub const fn is_refusal(self) -> bool {
-        matches!(self, Self::RateLimited | Self::QuotaExhausted | Self::Banned)
+        matches!(
+            self,
+            Self::RateLimited | Self::QuotaExhausted | Self::Banned
+        )
     }
 
     /// A real answer to the question asked: neither a refusal nor an outage. Ends an episode.
     pub const fn is_answer(self) -> bool {
-        matches!(self, Self::Success | Self::NotFound | Self::ClientError | Self::AuthError)
+        matches!(
+            self,
+            Self::Success | Self::NotFound | Self::ClientError | Self::AuthError
+        )
     }
 
     /// The default effect on the provider's health.

@@ -17,7 +17,7 @@ pub mod sqlite;
 use std::fmt;
 
 pub use memory::Memory;
-pub use record::{StoredGate, StoredHold, StoreKey};
+pub use record::{StoreKey, StoredGate, StoredHold};
 
 /// Keeps gates' state beyond a process and between processes.
 ///

@@ -15,7 +15,10 @@ pub struct Memory {
 impl Memory {
     /// An empty store with this secret, which the caller draws.
     pub const fn new(secret: [u8; 32]) -> Self {
-        Self { secret, gates: Mutex::new(BTreeMap::new()) }
+        Self {
+            secret,
+            gates: Mutex::new(BTreeMap::new()),
+        }
     }
 }
 

@@ -28,7 +28,12 @@ pub(crate) struct Episode {
 
 impl Episode {
     pub(crate) const fn new(since: u64, rung: u32) -> Self {
-        Self { since, rung, probe: None, not_before: Instant::ORIGIN }
+        Self {
+            since,
+            rung,
+            probe: None,
+            not_before: Instant::ORIGIN,
+        }
     }
 
     /// Until when nobody may go, although the hold is over; `None` when a probe may.
@@ -44,7 +49,10 @@ impl Episode {
 
     /// Lets a probe out.
     pub(crate) fn let_out(&mut self, now: Instant, lease: Duration, generation: u32) {
-        self.probe = Some(Probe { generation, lapses: now.after(lease) });
+        self.probe = Some(Probe {
+            generation,
+            lapses: now.after(lease),
+        });
     }
 
     pub(crate) fn is_probe(&self, generation: u32) -> bool {

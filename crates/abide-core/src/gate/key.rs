@@ -61,8 +61,7 @@ impl Hasher for Hashed {
 }
 
 /// A map from an already hashed key.
-pub(crate) type HashedMap<K, V> =
-    std::collections::HashMap<K, V, BuildHasherDefault<Hashed>>;
+pub(crate) type HashedMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Hashed>>;
 
 /// What the shell says of one gate a request passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +78,11 @@ pub struct GateSpec {
 impl GateSpec {
     /// A gate whose key is final.
     pub const fn new(key: GateKey, scope: Scope) -> Self {
-        Self { key, scope, provisional: false }
+        Self {
+            key,
+            scope,
+            provisional: false,
+        }
     }
 }
 
@@ -102,7 +105,13 @@ pub struct GateSet {
 
 impl GateSet {
     pub(crate) const fn empty() -> Self {
-        Self { ids: [GateId { index: 0, generation: 0 }; MAX_GATES], len: 0 }
+        Self {
+            ids: [GateId {
+                index: 0,
+                generation: 0,
+            }; MAX_GATES],
+            len: 0,
+        }
     }
 
     pub(crate) fn push(&mut self, id: GateId) {
@@ -125,7 +134,10 @@ mod tests {
     #[test]
     fn parts_do_not_run_together() {
         let h = KeyHasher::new((1, 2));
-        assert_ne!(h.key(Scope::Route, &[b"ab", b"c"]), h.key(Scope::Route, &[b"a", b"bc"]));
+        assert_ne!(
+            h.key(Scope::Route, &[b"ab", b"c"]),
+            h.key(Scope::Route, &[b"a", b"bc"])
+        );
         assert_ne!(h.key(Scope::Route, &[b"a"]), h.key(Scope::Account, &[b"a"]));
         assert_eq!(h.key(Scope::Route, &[b"a"]), h.key(Scope::Route, &[b"a"]));
     }

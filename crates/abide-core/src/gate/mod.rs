@@ -105,7 +105,11 @@ impl Gate {
     /// compared with.
     #[inline]
     pub(crate) fn closed_until(&self, now: Instant) -> Option<Instant> {
-        let held = self.hold.as_ref().filter(|h| h.is_active(now)).map(|h| h.until);
+        let held = self
+            .hold
+            .as_ref()
+            .filter(|h| h.is_active(now))
+            .map(|h| h.until);
         let open = match &self.breaker {
             Some(b) => match b.admits(now) {
                 Admits::NotBefore(t) => Some(t),
@@ -143,7 +147,11 @@ impl Gate {
             return Block::Lease;
         }
         let at = self.pace.earliest(now, cost);
-        if at > now { Block::Until(at) } else { Block::None }
+        if at > now {
+            Block::Until(at)
+        } else {
+            Block::None
+        }
     }
 
     /// Whether a request of this rank has to stand behind somebody here.
@@ -167,7 +175,10 @@ impl Gate {
         if !policy.adaptive {
             return None;
         }
-        Some(self.control.get_or_insert_with(|| Box::new(Aimd::default())))
+        Some(
+            self.control
+                .get_or_insert_with(|| Box::new(Aimd::default())),
+        )
     }
 
     /// The adaptive interval in force, for the store and for people.

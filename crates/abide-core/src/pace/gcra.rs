@@ -27,7 +27,11 @@ pub struct Gcra {
 impl Gcra {
     /// One unit per `interval`, at most `burst` (at least 1) at once.
     pub fn new(interval: Duration, burst: u32) -> Self {
-        Self { tat: 0, interval: nanos(interval).max(1), burst: u64::from(burst.max(1)) }
+        Self {
+            tat: 0,
+            interval: nanos(interval).max(1),
+            burst: u64::from(burst.max(1)),
+        }
     }
 
     /// `count` units per `period`, at most `burst` at once. The interval is rounded up, so the
@@ -50,7 +54,10 @@ impl Gcra {
     /// The earliest instant at which `cost` fits; may be in the past.
     #[inline]
     pub(crate) const fn earliest(&self, cost: u32) -> Instant {
-        let spare = self.burst.saturating_sub(cost as u64).saturating_mul(self.interval);
+        let spare = self
+            .burst
+            .saturating_sub(cost as u64)
+            .saturating_mul(self.interval);
         Instant::from_nanos(self.tat.saturating_sub(spare))
     }
 
@@ -64,7 +71,9 @@ impl Gcra {
 
     /// Gives `cost` back unused.
     pub(crate) const fn refund(&mut self, cost: u32) {
-        self.tat = self.tat.saturating_sub(self.interval.saturating_mul(cost as u64));
+        self.tat = self
+            .tat
+            .saturating_sub(self.interval.saturating_mul(cost as u64));
     }
 
     /// Changes the rate without a burst: what is owed is scaled, what was saved up is not grown.
@@ -80,7 +89,10 @@ impl Gcra {
 
     /// Lets no more than `units` of saved-up burst remain at `now`.
     pub(crate) fn drain(&mut self, now: Instant, units: u64) {
-        let full = self.burst.saturating_sub(units).saturating_mul(self.interval);
+        let full = self
+            .burst
+            .saturating_sub(units)
+            .saturating_mul(self.interval);
         self.tat = self.tat.max(now.as_nanos().saturating_add(full));
     }
 

@@ -69,7 +69,10 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) fn new(windows: &[Window]) -> Self {
-        Self { windows: windows.into(), adaptive: None }
+        Self {
+            windows: windows.into(),
+            adaptive: None,
+        }
     }
 
     /// The earliest instant at which every window has room for `cost`; may be in the past.
@@ -120,7 +123,11 @@ impl Pace {
 
     /// The largest cost every window can ever fit; `u64::MAX` without windows.
     pub(crate) fn size(&self) -> u64 {
-        self.windows.iter().map(Window::size).min().unwrap_or(u64::MAX)
+        self.windows
+            .iter()
+            .map(Window::size)
+            .min()
+            .unwrap_or(u64::MAX)
     }
 
     /// How long `cost` takes at the slowest window's steady rate; zero without windows.
@@ -150,7 +157,9 @@ impl Pace {
 
     /// The adaptive interval in force.
     pub(crate) fn adaptive_interval(&self) -> Option<Duration> {
-        self.adaptive.as_ref().map(|a| Duration::from_nanos(a.interval()))
+        self.adaptive
+            .as_ref()
+            .map(|a| Duration::from_nanos(a.interval()))
     }
 
     /// Puts new windows in force. Those of the same kind keep what they owe, scaled; new ones
@@ -182,12 +191,15 @@ impl Pace {
 
     /// The stored counts of the long fixed windows: position, units used, end of the window.
     pub(crate) fn stored(&self) -> impl Iterator<Item = (u8, u64, Instant)> + '_ {
-        self.windows.iter().enumerate().filter_map(|(i, w)| match w {
-            Window::Fixed(f) => {
-                f.stored().map(|(used, end)| (u8::try_from(i).unwrap_or(u8::MAX), used, end))
-            }
-            _ => None,
-        })
+        self.windows
+            .iter()
+            .enumerate()
+            .filter_map(|(i, w)| match w {
+                Window::Fixed(f) => f
+                    .stored()
+                    .map(|(used, end)| (u8::try_from(i).unwrap_or(u8::MAX), used, end)),
+                _ => None,
+            })
     }
 
     /// Takes a stored count back.

@@ -26,8 +26,18 @@ impl Sliding {
         let limit = u64::from(limit.max(1));
         let period = nanos(period).max(1);
         // Few sends are remembered exactly; many are gathered in sub-buckets.
-        let width = if limit <= SUB_BUCKETS { 1 } else { period.div_ceil(SUB_BUCKETS) };
-        Self { limit, period, width, used: 0, sent: VecDeque::new() }
+        let width = if limit <= SUB_BUCKETS {
+            1
+        } else {
+            period.div_ceil(SUB_BUCKETS)
+        };
+        Self {
+            limit,
+            period,
+            width,
+            used: 0,
+            sent: VecDeque::new(),
+        }
     }
 
     pub(crate) const fn size(&self) -> u64 {
@@ -73,7 +83,10 @@ impl Sliding {
 
     pub(crate) fn refund(&mut self, at: Instant, cost: u32) {
         let mut left = u64::from(cost);
-        let stamp = at.as_nanos().div_ceil(self.width).saturating_mul(self.width);
+        let stamp = at
+            .as_nanos()
+            .div_ceil(self.width)
+            .saturating_mul(self.width);
         // Never from a later entry: what stays would then leave the window too soon.
         for (_, units) in self.sent.iter_mut().rev().skip_while(|(s, _)| *s > stamp) {
             let take = left.min(*units);
@@ -88,7 +101,9 @@ impl Sliding {
     }
 
     pub(crate) fn is_idle(&self, now: Instant) -> bool {
-        self.sent.back().is_none_or(|(s, _)| s.saturating_add(self.period) <= now.as_nanos())
+        self.sent
+            .back()
+            .is_none_or(|(s, _)| s.saturating_add(self.period) <= now.as_nanos())
     }
 }
 
@@ -109,7 +124,14 @@ impl Fixed {
     pub fn new(limit: u32, period: Duration, phase: Instant) -> Self {
         let period = nanos(period).max(1);
         let phase = phase.as_nanos() % period;
-        Self { limit: u64::from(limit.max(1)), period, phase, index: 0, used: 0, ahead: 0 }
+        Self {
+            limit: u64::from(limit.max(1)),
+            period,
+            phase,
+            index: 0,
+            used: 0,
+            ahead: 0,
+        }
     }
 
     pub(crate) const fn size(&self) -> u64 {
@@ -127,7 +149,10 @@ impl Fixed {
 
     const fn start_of(&self, index: u64) -> Instant {
         Instant::from_nanos(
-            index.saturating_mul(self.period).saturating_add(self.phase).saturating_sub(self.period),
+            index
+                .saturating_mul(self.period)
+                .saturating_add(self.phase)
+                .saturating_sub(self.period),
         )
     }
 
@@ -212,7 +237,10 @@ mod tests {
                 log.push(now);
             }
             for (i, t) in log.iter().enumerate() {
-                let inside = log[i..].iter().take_while(|u| **u < t + 1_000_000_000).count();
+                let inside = log[i..]
+                    .iter()
+                    .take_while(|u| **u < t + 1_000_000_000)
+                    .count();
                 assert!(inside <= limit as usize, "{inside} in a window of {limit}");
             }
             assert!(w.sent.len() <= SUB_BUCKETS as usize + 1);

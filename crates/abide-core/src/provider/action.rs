@@ -28,7 +28,10 @@ pub struct Pass {
 impl Pass {
     /// The ticket under which this pass can be cancelled before it starts.
     pub const fn ticket(&self) -> Ticket {
-        Ticket { slot: self.slot, generation: self.generation }
+        Ticket {
+            slot: self.slot,
+            generation: self.generation,
+        }
     }
 }
 

@@ -61,7 +61,11 @@ impl Entry {
             urgency: r.urgency,
             cost: r.cost,
             fair: r.fair,
-            rank: Rank { urgency: r.urgency, fair: 0, arrival: 0 },
+            rank: Rank {
+                urgency: r.urgency,
+                fair: 0,
+                arrival: 0,
+            },
             not_before: r.not_before,
             expires: r.expires,
             hold_limit: r.hold_limit.min(r.expires),
@@ -101,7 +105,10 @@ impl Entries {
             self.slots[i as usize].entry = Some(entry);
             return i;
         }
-        self.slots.push(Slot { generation: 1, entry: Some(entry) });
+        self.slots.push(Slot {
+            generation: 1,
+            entry: Some(entry),
+        });
         u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
     }
 
@@ -120,12 +127,18 @@ impl Entries {
     }
 
     pub(super) fn ticket(&self, slot: u32) -> Ticket {
-        Ticket { slot, generation: self.slots[slot as usize].generation }
+        Ticket {
+            slot,
+            generation: self.slots[slot as usize].generation,
+        }
     }
 
     #[inline]
     pub(super) fn pass(&self, slot: u32) -> Pass {
-        Pass { slot, generation: self.slots[slot as usize].generation }
+        Pass {
+            slot,
+            generation: self.slots[slot as usize].generation,
+        }
     }
 }
 

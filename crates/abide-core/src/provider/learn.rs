@@ -16,7 +16,14 @@ impl Provider {
     pub fn learn(&mut self, now: Instant, spec: GateSpec, news: News) {
         let g = self.gate(now, spec);
         match news {
-            News::Held { id, until, cause, ask, set_by, probes } => {
+            News::Held {
+                id,
+                until,
+                cause,
+                ask,
+                set_by,
+                probes,
+            } => {
                 self.lifted.retain(|(_, end)| *end > now);
                 if id.is_some_and(|id| self.lifted.iter().any(|(l, _)| *l == id)) {
                     return;
@@ -35,7 +42,11 @@ impl Provider {
                     l.lost(id);
                 }
             }
-            News::Restored { rung, interval, counts } => {
+            News::Restored {
+                rung,
+                interval,
+                counts,
+            } => {
                 self.order += 1;
                 let order = self.order;
                 let gate = &mut self.gates[g as usize];
@@ -133,13 +144,20 @@ impl Provider {
     pub(super) fn announce(&mut self, g: u32) {
         let gate = &self.gates[g as usize];
         let (key, hold, revision) = (gate.key, gate.hold, gate.revision);
-        self.actions.push_back(Action::Announce { key, hold, revision });
+        self.actions.push_back(Action::Announce {
+            key,
+            hold,
+            revision,
+        });
     }
 
     /// What is to be remembered of every gate that has something to remember: for the store, on
     /// the way out.
     pub fn records(&self, now: Instant) -> Vec<GateRecord> {
-        let all = self.gates.iter().filter(|g| g.alias.is_none() && self.index.contains_key(&g.key));
+        let all = self
+            .gates
+            .iter()
+            .filter(|g| g.alias.is_none() && self.index.contains_key(&g.key));
         all.map(|gate| GateRecord {
             key: gate.key,
             scope: gate.scope,
@@ -172,6 +190,8 @@ impl Provider {
 
     /// The key of the gate that `key` turned out to be.
     pub fn resolved(&self, key: GateKey) -> Option<GateKey> {
-        self.index.get(&key).map(|g| self.gates[self.canonical(*g) as usize].key)
+        self.index
+            .get(&key)
+            .map(|g| self.gates[self.canonical(*g) as usize].key)
     }
 }

@@ -51,8 +51,11 @@ impl Provider {
         let hold = self.gates[f].hold.take().filter(|h| h.is_active(now));
         let episode = self.gates[f].episode.take();
         let control = self.gates[f].control.take();
-        let (inflight, users, sent) =
-            (self.gates[f].inflight.clone(), self.gates[f].users, self.gates[f].sent);
+        let (inflight, users, sent) = (
+            self.gates[f].inflight.clone(),
+            self.gates[f].users,
+            self.gates[f].sent,
+        );
         self.gates[f].alias = Some(into);
 
         let gate = &mut self.gates[i];

@@ -199,9 +199,14 @@ impl Provider {
             self.parked.insert((request.not_before, slot));
             return Admit::Waiting(self.entries.ticket(slot));
         }
-        let rank = self.ranks.arrive(request.urgency, request.fair, request.cost);
+        let rank = self
+            .ranks
+            .arrive(request.urgency, request.fair, request.cost);
         let stand = blocked.map(|(g, _)| g).or_else(|| {
-            gates.iter().copied().find(|g| self.gates[*g as usize].is_behind(rank))
+            gates
+                .iter()
+                .copied()
+                .find(|g| self.gates[*g as usize].is_behind(rank))
         });
         let mut entry = Entry::new(request, set, len);
         entry.rank = rank;
@@ -214,7 +219,8 @@ impl Provider {
         if let Some(at) = self.expected(now, g, &entry)
             && at > request.expires
         {
-            self.ranks.leave(request.urgency, request.fair, request.cost);
+            self.ranks
+                .leave(request.urgency, request.fair, request.cost);
             let mut r = self.turned_away(now, g);
             if r.kind == RefusalKind::QueueTooLong {
                 r.retry_at = Some(at);
@@ -239,7 +245,10 @@ impl Provider {
         let stopped = (0..e.len()).find(|&i| {
             let gate = &self.gates[self.canonical(e.set[i]) as usize];
             gate.hold.as_ref().is_some_and(|h| h.is_active(now))
-                || gate.episode.as_ref().is_some_and(|ep| !ep.is_probe(e.probes[i]))
+                || gate
+                    .episode
+                    .as_ref()
+                    .is_some_and(|ep| !ep.is_probe(e.probes[i]))
                 || (e.breaker.is_none() && gate.breaker.as_ref().is_some_and(|b| b.is_open()))
         });
         if stopped.is_some() {
@@ -314,7 +323,10 @@ impl Provider {
             Block::Probe(_) | Block::Return | Block::Lease => return None,
         };
         let all = gate.waiting.queue.cost_ahead(e.urgency);
-        let fair = self.ranks.keys(e.urgency).saturating_mul(self.ranks.backlog(e.rank));
+        let fair = self
+            .ranks
+            .keys(e.urgency)
+            .saturating_mul(self.ranks.backlog(e.rank));
         Some(base.after(gate.pace.time_for(all.min(fair))))
     }
 
@@ -367,7 +379,11 @@ impl Provider {
                 .gates
                 .get(id.index as usize)
                 .is_some_and(|g| g.generation == id.generation);
-            *o = if known { self.canonical(id.index) } else { self.overflow_gate(None) };
+            *o = if known {
+                self.canonical(id.index)
+            } else {
+                self.overflow_gate(None)
+            };
         }
         (out, ids.len())
     }

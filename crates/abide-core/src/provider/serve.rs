@@ -95,10 +95,14 @@ impl Provider {
     /// The first gate of a waiter's set that blocks it, apart from the one it comes from.
     fn blocking(&self, now: Instant, slot: u32, from: Option<u32>) -> Option<u32> {
         let e = &self.entries[slot];
-        e.set[..e.len()].iter().map(|g| self.canonical(*g)).find(|g| {
-            let gate = &self.gates[*g as usize];
-            Some(*g) != from && (gate.is_behind(e.rank) || gate.block(now, e.cost) != Block::None)
-        })
+        e.set[..e.len()]
+            .iter()
+            .map(|g| self.canonical(*g))
+            .find(|g| {
+                let gate = &self.gates[*g as usize];
+                Some(*g) != from
+                    && (gate.is_behind(e.rank) || gate.block(now, e.cost) != Block::None)
+            })
     }
 
     /// Finds a listed waiter its place, or lets it through.
@@ -118,7 +122,10 @@ impl Provider {
 
     pub(super) fn stand(&mut self, now: Instant, slot: u32, g: u32) {
         let e = &mut self.entries[slot];
-        e.state = State::Waiting { gate: g, since: now };
+        e.state = State::Waiting {
+            gate: g,
+            since: now,
+        };
         let (rank, cost) = (e.rank, e.cost);
         self.gates[g as usize].waiting.queue.push(rank, slot, cost);
         self.mark(g);
@@ -181,7 +188,8 @@ impl Provider {
                 ep.let_out(now, lease_time, generation);
                 probes[i] = generation;
                 let key = gate.key;
-                self.actions.push_back(Action::Emit(Event::ProbeSent { key }));
+                self.actions
+                    .push_back(Action::Emit(Event::ProbeSent { key }));
             }
             if store {
                 self.persist(g);
@@ -337,12 +345,15 @@ impl Provider {
     pub(super) fn refuse(&mut self, slot: u32, refusal: Refusal) {
         let ticket = self.entries.ticket(slot);
         self.dismiss(slot);
-        self.actions.push_back(Action::Refuse(ticket, Box::new(refusal)));
+        self.actions
+            .push_back(Action::Refuse(ticket, Box::new(refusal)));
     }
 
     /// Turns away everyone for whom gate `g` is now closed too long.
     pub(super) fn turn_away(&mut self, now: Instant, g: u32) {
-        let Some(until) = self.gates[g as usize].closed_until(now) else { return };
+        let Some(until) = self.gates[g as usize].closed_until(now) else {
+            return;
+        };
         while let Some(&(limit, slot)) = self.gates[g as usize].waiting.watch.first()
             && limit < until
         {

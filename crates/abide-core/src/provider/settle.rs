@@ -56,7 +56,11 @@ impl Provider {
             Outcome::Answered(finding) if started => {
                 self.take_in(now, slot, finding);
                 let worst = self.entries[slot].worst.unwrap_or(finding.verdict);
-                let health = if worst == finding.verdict { finding.health } else { worst.health() };
+                let health = if worst == finding.verdict {
+                    finding.health
+                } else {
+                    worst.health()
+                };
                 self.conclude(now, slot, worst, health, finding);
             }
             Outcome::Cancelled { sent: true } if started => {
@@ -95,7 +99,9 @@ impl Provider {
         }
         let e = &mut self.entries[slot];
         let again = e.worst == Some(finding.verdict);
-        if e.worst.is_none_or(|w| w.severity() < finding.verdict.severity()) {
+        if e.worst
+            .is_none_or(|w| w.severity() < finding.verdict.severity())
+        {
             e.worst = Some(finding.verdict);
         }
         if !finding.holds {
@@ -118,8 +124,21 @@ impl Provider {
                 self.refused_at(now, slot, g, finding.verdict, Some(*ask));
             } else if ask.until > now {
                 let far = ask.until.since(now) >= QUOTA_FROM;
-                let cause = if far { Verdict::QuotaExhausted } else { Verdict::RateLimited };
-                self.close(now, g, ask.until, cause, Some(*ask), false, SetBy::Answer, None);
+                let cause = if far {
+                    Verdict::QuotaExhausted
+                } else {
+                    Verdict::RateLimited
+                };
+                self.close(
+                    now,
+                    g,
+                    ask.until,
+                    cause,
+                    Some(*ask),
+                    false,
+                    SetBy::Answer,
+                    None,
+                );
             }
         }
     }
@@ -175,7 +194,10 @@ impl Provider {
     }
 
     /// Closes a gate, or lengthens the closing in force.
-    #[expect(clippy::too_many_arguments, reason = "one place where every kind of hold comes in")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one place where every kind of hold comes in"
+    )]
     pub(super) fn close(
         &mut self,
         now: Instant,
@@ -192,7 +214,10 @@ impl Provider {
     }
 
     /// As [`close`](Self::close), with the name another process gave the hold.
-    #[expect(clippy::too_many_arguments, reason = "one place where every kind of hold comes in")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one place where every kind of hold comes in"
+    )]
     pub(super) fn close_as(
         &mut self,
         now: Instant,
@@ -228,7 +253,15 @@ impl Provider {
                 longer
             }
             _ => {
-                let hold = Hold { id, cause, until, ask, since: now, set_by, probes };
+                let hold = Hold {
+                    id,
+                    cause,
+                    until,
+                    ask,
+                    since: now,
+                    set_by,
+                    probes,
+                };
                 gate.hold = Some(hold);
                 if probes {
                     let rung = rung.unwrap_or_else(|| gate.episode.as_ref().map_or(0, |e| e.rung));

@@ -21,7 +21,10 @@ impl Provider {
         let mut set = GateSet::empty();
         for spec in specs {
             let g = self.gate(now, *spec);
-            set.push(GateId { index: g, generation: self.gates[g as usize].generation });
+            set.push(GateId {
+                index: g,
+                generation: self.gates[g as usize].generation,
+            });
         }
         set
     }
@@ -51,7 +54,11 @@ impl Provider {
     fn place(&mut self, spec: GateSpec) -> u32 {
         let policy = self.policy.gate(spec.scope);
         let breaker = match spec.scope {
-            Scope::Provider => self.policy.breaker.clone().map(|p| Box::new(Breaker::new(p))),
+            Scope::Provider => self
+                .policy
+                .breaker
+                .clone()
+                .map(|p| Box::new(Breaker::new(p))),
             _ => None,
         };
         let generation = |old: u32| old.wrapping_add(1);

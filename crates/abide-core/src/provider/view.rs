@@ -68,7 +68,9 @@ impl Provider {
             let gate = self.gates.get(id.index as usize)?;
             (gate.generation == id.generation).then(|| self.canonical(id.index))
         });
-        gates.filter_map(|g| self.gates[g as usize].closed_until(now)).max()
+        gates
+            .filter_map(|g| self.gates[g as usize].closed_until(now))
+            .max()
     }
 
     /// How many calls wait.

@@ -73,7 +73,9 @@ impl Lane {
     }
 
     pub(super) fn closed_until(&self, now: Instant) -> Option<Instant> {
-        self.closed.map(|(_, until)| until).filter(|until| *until > now)
+        self.closed
+            .map(|(_, until)| until)
+            .filter(|until| *until > now)
     }
 
     pub(super) fn is_closed(&self, now: Instant) -> bool {
@@ -82,7 +84,9 @@ impl Lane {
 
     /// Wall time the holds have blocked so far: the union, not a sum over items.
     fn waited(&self, now: Instant) -> Duration {
-        let open = self.closed.map_or(Duration::ZERO, |(since, until)| now.min(until).since(since));
+        let open = self
+            .closed
+            .map_or(Duration::ZERO, |(since, until)| now.min(until).since(since));
         self.waited + open
     }
 
@@ -103,7 +107,10 @@ impl Lane {
     }
 
     pub(super) fn closing(&self, now: Instant) -> Closing {
-        Closing { until: self.closed_until(now), waited: self.waited(now) }
+        Closing {
+            until: self.closed_until(now),
+            waited: self.waited(now),
+        }
     }
 
     pub(super) fn stop(
@@ -115,7 +122,11 @@ impl Lane {
     ) {
         if self.stopped.is_none() {
             let retry_at = retry_at.max(self.closed_until(now));
-            self.stopped = Some(Stop { cause, retry_at, after });
+            self.stopped = Some(Stop {
+                cause,
+                retry_at,
+                after,
+            });
         }
     }
 }

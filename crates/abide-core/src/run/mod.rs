@@ -15,8 +15,8 @@ mod lane;
 
 use std::time::Duration;
 
-pub use lane::{Closing, LaneId, Stop};
 use lane::Lane;
+pub use lane::{Closing, LaneId, Stop};
 
 use crate::refusal::Refusal;
 use crate::time::Instant;
@@ -102,7 +102,13 @@ pub struct Run {
 impl Run {
     /// A run without items.
     pub const fn new(policy: RunPolicy) -> Self {
-        Self { policy, lanes: Vec::new(), cursor: 0, pending: 0, in_hand: 0 }
+        Self {
+            policy,
+            lanes: Vec::new(),
+            cursor: 0,
+            pending: 0,
+            in_hand: 0,
+        }
     }
 
     /// The knobs.
@@ -172,12 +178,22 @@ impl Run {
         let within = w.count <= p.max_waits
             && w.waited <= p.patience
             && until.since(now) <= p.wait_max.unwrap_or(p.patience);
-        if within && lane.affords(now, until, p.wait_budget) { Turn::Wait } else { Turn::GiveUp }
+        if within && lane.affords(now, until, p.wait_budget) {
+            Turn::Wait
+        } else {
+            Turn::GiveUp
+        }
     }
 
     /// A lane was closed, or its closing got longer. What is in hand and waiting either waits it
     /// out or is to be turned away.
-    pub fn closed(&mut self, now: Instant, lane: LaneId, until: Instant, patience: Duration) -> Turn {
+    pub fn closed(
+        &mut self,
+        now: Instant,
+        lane: LaneId,
+        until: Instant,
+        patience: Duration,
+    ) -> Turn {
         let p = &self.policy;
         let lane = &mut self.lanes[lane.0 as usize];
         let wait = until.since(now);
@@ -205,7 +221,10 @@ impl Run {
                 lane.streak = 0;
             }
             End::Failed | End::Unavailable { open: false, .. } => {}
-            End::Unavailable { open: true, retry_at } => {
+            End::Unavailable {
+                open: true,
+                retry_at,
+            } => {
                 lane.streak += 1;
                 if lane.streak >= streak {
                     lane.stop(now, Verdict::Unavailable, *retry_at, self.policy.streak);
@@ -253,7 +272,10 @@ impl Run {
 
     /// When a lane that has items opens again, if every such lane is closed now.
     pub fn next_opening(&self, now: Instant) -> Option<Instant> {
-        let waiting = self.lanes.iter().filter(|l| !l.is_empty() && l.stopped.is_none());
+        let waiting = self
+            .lanes
+            .iter()
+            .filter(|l| !l.is_empty() && l.stopped.is_none());
         waiting.filter_map(|l| l.closed_until(now)).min()
     }
 }

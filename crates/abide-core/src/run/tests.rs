@@ -86,7 +86,10 @@ fn a19_the_budget_is_the_union_of_the_time_holds_block() {
     }
     assert_eq!(run.closing(at(150), lane).waited, secs(100));
     for n in 2..7 {
-        assert_eq!(run.closed(at(100 * n), lane, at(100 * n + 100), secs(300)), Turn::Wait);
+        assert_eq!(
+            run.closed(at(100 * n), lane, at(100 * n + 100), secs(300)),
+            Turn::Wait
+        );
     }
     assert_eq!(run.closing(at(700), lane).waited, secs(600));
     assert_eq!(run.closed(at(701), lane, at(702), secs(300)), Turn::GiveUp);
@@ -107,7 +110,15 @@ fn d07_a_final_failure_fails_one_item_only() {
     let (mut run, lane) = run(100);
     for n in 0..50 {
         let (_, item) = run.take(at(n)).unwrap();
-        run.end(at(n), lane, item, &End::Unavailable { open: false, retry_at: None });
+        run.end(
+            at(n),
+            lane,
+            item,
+            &End::Unavailable {
+                open: false,
+                retry_at: None,
+            },
+        );
     }
     assert!(run.stop(lane).is_none());
 }
@@ -117,7 +128,15 @@ fn a15_an_outage_behind_an_open_breaker_counts_toward_the_streak() {
     let (mut run, lane) = run(100);
     for n in 0..3 {
         let (_, item) = run.take(at(n)).unwrap();
-        run.end(at(n), lane, item, &End::Unavailable { open: true, retry_at: Some(at(60)) });
+        run.end(
+            at(n),
+            lane,
+            item,
+            &End::Unavailable {
+                open: true,
+                retry_at: Some(at(60)),
+            },
+        );
     }
     assert_eq!(run.stop(lane).unwrap().cause, Verdict::Unavailable);
 }

@@ -1,0 +1,97 @@
+//! What an answer means.
+//!
+//! The body's rules of a profile come first (the seam is [`BodyMatch`]), then the status. Headers
+//! say when to come back, never whether something is a refusal: a failed login that happens to
+//! tell an empty quota stays a failed login, and quota left over says nothing against a 429.
+//!
+//! The ask that is found is the true one; no cap is applied here, since only what the provider
+//! really asked for may travel to whoever has to decide.
+
+mod asks;
+mod body;
+mod policy;
+mod retry;
+mod status;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+use http::{HeaderMap, Method};
+
+pub use self::body::{BodyMatch, Parts};
+pub use self::policy::{ClassifyPolicy, HintZero, HoldOn};
+pub use self::retry::RetryOn;
+pub use self::transport::{Phase, Transport, TransportKind, of_transport};
+
+use crate::finding::Finding;
+use crate::signal::Signal;
+use crate::verdict::{Health, Scope, Verdict};
+
+/// What classification needs to know of the request.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestView<'a> {
+    /// Its method.
+    pub method: &'a Method,
+    /// Nothing but JSON is of use to the caller (its profile or its `Accept` says so), so a page
+    /// in place of JSON is a failure.
+    pub accepts_json: bool,
+}
+
+/// One answer, as far as it has come in.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// What its head said.
+    pub signal: &'a Signal,
+    /// Its headers, for rules that look at names of their own.
+    pub headers: &'a HeaderMap,
+    /// The beginning of its body; `None` while nothing of it has been read.
+    pub sample: Option<&'a [u8]>,
+}
+
+/// Decides what one answer means.
+///
+/// Call it again when more of the body is known: the worst finding wins, asks add up.
+pub fn classify(
+    request: &RequestView<'_>,
+    answer: &Answer<'_>,
+    body: Option<&dyn BodyMatch>,
+    policy: &ClassifyPolicy,
+) -> Finding {
+    let parts = body
+        .and_then(|rules| rules.find(answer))
+        .unwrap_or_default();
+    let (verdict, scope) = match parts.verdict {
+        Some(verdict) => (verdict, status::scope_of(verdict)),
+        None => status::of(request, answer, policy),
+    };
+    let scope = parts.scope.unwrap_or(scope);
+    let mut finding = Finding::of(verdict);
+    finding.scope = scope;
+    finding.health = parts.health.unwrap_or_else(|| health(verdict, scope));
+    finding.asks = asks::asks(verdict, scope, answer.signal, parts.ask, policy);
+    let quota = policy.quota_from..=policy.quota_to;
+    let wait = finding
+        .ask()
+        .map(|ask| ask.until.since(answer.signal.at.now));
+    if verdict == Verdict::RateLimited && wait.is_some_and(|wait| quota.contains(&wait)) {
+        finding.verdict = Verdict::QuotaExhausted;
+    }
+    let covers_more = finding.asks.iter().any(|ask| ask.scope != Scope::Request);
+    let bare = || verdict == Verdict::Unavailable && policy.hold_on.covers(answer.signal.status);
+    finding.holds = scope != Scope::Request && (verdict.is_refusal() || bare()) || covers_more;
+    if asks::quotas_count(verdict, answer.signal) {
+        finding.readings.clone_from(&answer.signal.readings);
+    }
+    finding.readings.extend(parts.readings);
+    finding
+}
+
+/// A provider that turns away one request for a reason of its own (too early, too large just
+/// now) is well.
+fn health(verdict: Verdict, scope: Scope) -> Health {
+    if verdict == Verdict::Unavailable && scope == Scope::Request {
+        Health::Neutral
+    } else {
+        verdict.health()
+    }
+}
