@@ -37,6 +37,8 @@
 //! ```
 
 mod holds;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod policy;
 mod provider;
 mod reply;
