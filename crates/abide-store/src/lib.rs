@@ -16,6 +16,8 @@ pub mod sqlite;
 
 use std::fmt;
 
+use abide_core::WallTime;
+
 pub use memory::Memory;
 pub use record::{StoreKey, StoredGate, StoredHold};
 
@@ -27,11 +29,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// The key under which accounts are named here; made once in the store.
     fn secret(&self) -> [u8; 32];
 
-    /// Everything remembered whose hold has not ended, or that was learned.
+    /// Everything remembered, without holds that have ended by `now`; what a clock jump made
+    /// absurd is clamped.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn load(&self) -> Result<Vec<StoredGate>, StoreError>;
+    fn load(&self, now: WallTime) -> Result<Vec<StoredGate>, StoreError>;
 
     /// Remembers a gate's state. Queued; an older revision of the same process is ignored.
     fn put(&self, gate: StoredGate);

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use abide_core::WallTime;
+
 use crate::{Store, StoreError, StoreKey, StoredGate};
 
 /// Keeps everything in memory.
@@ -27,7 +29,7 @@ impl Store for Memory {
         self.secret
     }
 
-    fn load(&self) -> Result<Vec<StoredGate>, StoreError> {
+    fn load(&self, _now: WallTime) -> Result<Vec<StoredGate>, StoreError> {
         let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(gates.values().cloned().collect())
     }
