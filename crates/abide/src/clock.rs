@@ -36,7 +36,10 @@ impl Clock for System {
     }
 
     #[cfg(not(target_os = "linux"))]
-    #[expect(clippy::disallowed_methods, reason = "this is the one place where time is read")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place where time is read"
+    )]
     fn now(&self) -> Instant {
         use std::sync::OnceLock;
         static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
@@ -45,7 +48,10 @@ impl Clock for System {
         Instant::from_secs(1).after(origin.elapsed())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the one place where time is read")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place where time is read"
+    )]
     fn wall(&self) -> WallTime {
         let now = std::time::SystemTime::now();
         match now.duration_since(std::time::UNIX_EPOCH) {

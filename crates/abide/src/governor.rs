@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use abide_core::Scope;
 use abide_core::classify::ClassifyPolicy;
 use abide_core::hold::{Hold, SetBy};
 use abide_core::policy::ProviderPolicy;
 use abide_core::provider::{Event, News, Provider};
 use abide_core::verdict::Verdict;
-use abide_core::Scope;
 use abide_store::{Memory, Store, StoreError, StoreKey, StoredGate};
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::clock::{Clock, System};
 use crate::names::Names;
@@ -26,6 +27,9 @@ const REMEMBERED: usize = 10_000;
 /// waits: new holds are seen within 100 ms.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Somebody who wants to hear everything, with the provider's name.
+type Listener = UnboundedSender<(Arc<str>, Event)>;
+
 /// What all providers of a governor share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -35,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) classify: ClassifyPolicy,
     remembered: Mutex<HashMap<StoreKey, StoredGate>>,
     dice: Mutex<fastrand::Rng>,
+    listeners: Mutex<Vec<Listener>>,
     used: AtomicU64,
 }
 
@@ -53,8 +58,15 @@ impl Shared {
         self.used.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Tells whoever listens, and the log.
+    pub(crate) fn tell(&self, provider: &Arc<str>, event: Event) {
+        self.log(provider, &event);
+        let mut listeners = self.listeners.lock();
+        listeners.retain(|l| l.send((Arc::clone(provider), event.clone())).is_ok());
+    }
+
     /// A hold is logged once at INFO with provider, cause and end, then at DEBUG.
-    pub(crate) fn log(&self, provider: &str, event: &Event) {
+    fn log(&self, provider: &str, event: &Event) {
         let until = |h: &Hold| self.clock.moment().wall_at(h.until);
         match event {
             Event::HoldOpened { scope, hold, .. } => tracing::info!(
@@ -150,14 +162,20 @@ impl GovernorBuilder {
     /// # Errors
     /// When the store cannot be read.
     pub fn build(self) -> Result<Governor, StoreError> {
-        let mut dice = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let mut dice = self
+            .seed
+            .map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let store = self.store.unwrap_or_else(|| {
             let mut secret = [0; 32];
             dice.fill(&mut secret);
             Arc::new(Memory::new(secret))
         });
         let wall = self.clock.wall();
-        let remembered = store.load(wall)?.into_iter().map(|g| (g.key.clone(), g)).collect();
+        let remembered = store
+            .load(wall)?
+            .into_iter()
+            .map(|g| (g.key.clone(), g))
+            .collect();
         let names = Names::new((dice.u64(..), dice.u64(..)), store.secret());
         let shared = Shared {
             clock: self.clock,
@@ -166,11 +184,15 @@ impl GovernorBuilder {
             classify: self.classify,
             remembered: Mutex::new(remembered),
             dice: Mutex::new(dice),
+            listeners: Mutex::default(),
             used: AtomicU64::new(0),
         };
         Ok(Governor {
             shared: Arc::new(shared),
-            policies: Arc::new(Policies { default: self.default, named: self.named }),
+            policies: Arc::new(Policies {
+                default: self.default,
+                named: self.named,
+            }),
             shards: Arc::default(),
         })
     }
@@ -219,12 +241,18 @@ impl Governor {
             return Arc::clone(shard);
         }
         if shards.len() >= REMEMBERED {
-            let idle = shards.values().find(|s| Arc::strong_count(s) == 1 && s.is_idle());
+            let idle = shards
+                .values()
+                .find(|s| Arc::strong_count(s) == 1 && s.is_idle());
             if let Some(name) = idle.map(|s| Arc::clone(s.name())) {
                 shards.remove(&name);
             }
         }
-        let policy = self.policies.named.get(name).unwrap_or(&self.policies.default);
+        let policy = self
+            .policies
+            .named
+            .get(name)
+            .unwrap_or(&self.policies.default);
         let instance = self.shared.dice.lock().u64(..);
         let machine = Provider::new(policy.clone(), instance);
         let shard = Shard::new(name, Arc::clone(&self.shared), machine);
@@ -235,6 +263,14 @@ impl Governor {
     /// The target of a request: its provider and account, or `None` when its URL has no host.
     pub fn target(&self, url: &url::Url, headers: &http::HeaderMap) -> Option<Target> {
         Target::of(&self.shared.names, url, headers)
+    }
+
+    /// Everything that happens to any provider from now on. Holds are rare, so nothing is lost
+    /// and nothing piles up.
+    pub fn events(&self) -> UnboundedReceiver<(Arc<str>, Event)> {
+        let (tx, rx) = unbounded_channel();
+        self.shared.listeners.lock().push(tx);
+        rx
     }
 
     /// Every gate that is held now.
@@ -279,8 +315,15 @@ impl Governor {
     /// When the store cannot be read; holds known here stay in force.
     pub fn look(&self) -> Result<(), StoreError> {
         for stored in self.shared.store.changes()? {
-            let shard = self.shards.read().get(stored.key.provider.as_str()).map(Arc::clone);
-            self.shared.remembered.lock().insert(stored.key.clone(), stored.clone());
+            let shard = self
+                .shards
+                .read()
+                .get(stored.key.provider.as_str())
+                .map(Arc::clone);
+            self.shared
+                .remembered
+                .lock()
+                .insert(stored.key.clone(), stored.clone());
             if let Some(shard) = shard {
                 shard.learn(&stored);
             }

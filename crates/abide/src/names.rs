@@ -18,7 +18,10 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) const fn new(seed: (u64, u64), secret: [u8; 32]) -> Self {
-        Self { hasher: KeyHasher::new(seed), secret }
+        Self {
+            hasher: KeyHasher::new(seed),
+            secret,
+        }
     }
 
     pub(crate) fn spec(&self, scope: Scope, provider: &str, part: &[u8]) -> GateSpec {

@@ -3,20 +3,27 @@
 //! Dropping it anywhere frees the place: unsent it is refunded, sent it counts as cancelled, so
 //! that a caller who leaves never leaks a place on the wire.
 
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
+use abide_core::Finding;
 use abide_core::call::Call;
 use abide_core::provider::{Admit, Outcome, Pass, Request, Start, Ticket};
 use abide_core::queue::Urgency;
 use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
-use abide_core::Finding;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::shard::{Grant, Handle, Shard, State};
 use crate::target::Target;
 
+/// Something to be done after leave to send was given and before the send: the commitment of a
+/// write's intent. An error says why nothing may be sent.
+pub type BeforeStart =
+    Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
+
 /// What an attempt asks admission with.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Admission {
     /// Where it goes.
     pub target: Target,
@@ -28,12 +35,29 @@ pub struct Admission {
     pub fair: u64,
     /// Places on the wire that several providers share; one is taken before the start.
     pub wire: Option<Arc<Semaphore>>,
+    /// To be done before the send.
+    pub before_start: Option<BeforeStart>,
+}
+
+impl fmt::Debug for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admission")
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Admission {
     /// A plain request to a target.
     pub const fn to(target: Target) -> Self {
-        Self { target, cost: 1, urgency: Urgency::NORMAL, fair: 0, wire: None }
+        Self {
+            target,
+            cost: 1,
+            urgency: Urgency::NORMAL,
+            fair: 0,
+            wire: None,
+            before_start: None,
+        }
     }
 }
 
@@ -76,7 +100,14 @@ impl Permit {
             let pass = match next {
                 Next::Sent(permit) => return Ok(permit),
                 Next::Refused(r) => return Err(r),
-                Next::Wait(ticket, rx) => match (Waiting { shard: Some(shard), ticket, rx }).granted().await {
+                Next::Wait(ticket, rx) => match (Waiting {
+                    shard: Some(shard),
+                    ticket,
+                    rx,
+                })
+                .granted()
+                .await
+                {
                     Ok(pass) => pass,
                     Err(r) => {
                         let now = shard.shared().clock.now();
@@ -84,15 +115,24 @@ impl Permit {
                     }
                 },
                 Next::Wire(pass) => {
-                    let mut unsent = Unsent { shard, pass: Some(pass) };
+                    let mut unsent = Unsent {
+                        shard,
+                        pass: Some(pass),
+                    };
                     let place = match &admission.wire {
                         Some(wire) => Arc::clone(wire).acquire_owned().await.ok(),
                         None => None,
                     };
-                    let Some(pass) = unsent.pass.take() else { return Err(closed()) };
-                    next = shard.with(|s, now| {
-                        Self::start_with(shard, s, now, pass, place, call)
-                    });
+                    if let Some(before) = &admission.before_start
+                        && let Err(why) = before().await
+                    {
+                        tracing::error!(why, "nothing is sent: its intent could not be written");
+                        return Err(closed());
+                    }
+                    let Some(pass) = unsent.pass.take() else {
+                        return Err(closed());
+                    };
+                    next = shard.with(|s, now| Self::start_with(shard, s, now, pass, place, call));
                     continue;
                 }
             };
@@ -108,6 +148,9 @@ impl Permit {
         admission: &Admission,
         call: &mut Call,
     ) -> Next {
+        if admission.before_start.is_some() {
+            return Next::Wire(pass);
+        }
         let place = match &admission.wire {
             None => None,
             Some(wire) => match Arc::clone(wire).try_acquire_owned() {
@@ -129,7 +172,11 @@ impl Permit {
         match s.machine.start(now, pass) {
             Start::Go(pass) => {
                 call.sent(now);
-                Next::Sent(Self { shard: Arc::clone(shard), pass: Some(pass), wire })
+                Next::Sent(Self {
+                    shard: Arc::clone(shard),
+                    pass: Some(pass),
+                    wire,
+                })
             }
             Start::Back(ticket) => Next::Wait(ticket, Shard::wait_for(s, ticket)),
         }
@@ -138,14 +185,16 @@ impl Permit {
     /// Tells what was found so far; a refusal holds at once.
     pub fn observe(&self, finding: &Finding) {
         if let Some(pass) = &self.pass {
-            self.shard.with(|s, now| s.machine.observe(now, pass, finding));
+            self.shard
+                .with(|s, now| s.machine.observe(now, pass, finding));
         }
     }
 
     /// The attempt is over.
     pub fn settle(mut self, outcome: &Outcome) {
         if let Some(pass) = self.pass.take() {
-            self.shard.with(|s, now| s.machine.settle(now, pass, outcome));
+            self.shard
+                .with(|s, now| s.machine.settle(now, pass, outcome));
         }
     }
 
@@ -160,7 +209,8 @@ impl Drop for Permit {
         if let Some(pass) = self.pass.take() {
             // A pass that was never started is refunded whatever is claimed here.
             let outcome = Outcome::Cancelled { sent: true };
-            self.shard.with(|s, now| s.machine.settle(now, pass, &outcome));
+            self.shard
+                .with(|s, now| s.machine.settle(now, pass, &outcome));
         }
     }
 }
@@ -181,7 +231,8 @@ struct Unsent<'a> {
 impl Drop for Unsent<'_> {
     fn drop(&mut self) {
         if let Some(pass) = self.pass.take() {
-            self.shard.with(|s, now| s.machine.settle(now, pass, &Outcome::NotSent));
+            self.shard
+                .with(|s, now| s.machine.settle(now, pass, &Outcome::NotSent));
         }
     }
 }

@@ -18,7 +18,11 @@ pub(crate) fn record(key: StoreKey, r: &GateRecord, revision: u64, at: Moment) -
         hold: r.hold.map(|h| stored_hold(&h, at)),
         rung: r.rung,
         interval: r.interval,
-        counts: r.counts.iter().map(|(w, used, end)| (*w, *used, at.wall_at(*end))).collect(),
+        counts: r
+            .counts
+            .iter()
+            .map(|(w, used, end)| (*w, *used, at.wall_at(*end)))
+            .collect(),
         revision,
     }
 }
@@ -39,7 +43,11 @@ fn stored_hold(h: &Hold, at: Moment) -> StoredHold {
 /// process from one another process has just written.
 pub(crate) fn news(s: &StoredGate, at: Moment, restart: bool) -> Vec<News> {
     let mut news = Vec::new();
-    let set_by = if restart { SetBy::Restored } else { SetBy::Shared };
+    let set_by = if restart {
+        SetBy::Restored
+    } else {
+        SetBy::Shared
+    };
     match s.hold {
         Some(h) if h.lifted => news.push(News::Lifted { id: Some(h.id) }),
         Some(h) if h.until > at.wall => {
@@ -60,7 +68,9 @@ pub(crate) fn news(s: &StoredGate, at: Moment, restart: bool) -> Vec<News> {
         news.push(News::Restored {
             rung: s.rung,
             interval: s.interval,
-            counts: counts.map(|(w, used, end)| (*w, *used, at.instant_at(*end))).collect(),
+            counts: counts
+                .map(|(w, used, end)| (*w, *used, at.instant_at(*end)))
+                .collect(),
         });
     }
     news
@@ -68,5 +78,9 @@ pub(crate) fn news(s: &StoredGate, at: Moment, restart: bool) -> Vec<News> {
 
 fn ask(at: Moment, wall: abide_core::WallTime, source: abide_core::AskSource, scope: Scope) -> Ask {
     let until: Instant = at.instant_at(wall);
-    Ask { until, source, scope }
+    Ask {
+        until,
+        source,
+        scope,
+    }
 }

@@ -56,6 +56,11 @@ impl Response {
     /// # Errors
     /// When the body breaks off or is larger.
     pub async fn bytes(mut self, limit: u64) -> Result<Bytes, BodyError> {
+        self.collect(limit).await
+    }
+
+    /// As [`bytes`](Self::bytes), keeping the head.
+    pub(crate) async fn collect(&mut self, limit: u64) -> Result<Bytes, BodyError> {
         let result = self.read(limit).await;
         self.settle(result.as_ref().err());
         result
@@ -92,7 +97,8 @@ impl Response {
                 Ok(None) => break,
                 Err(e) => return Err(BodyError::Broken(transport::read(&e, true))),
             };
-            let so_far = all.as_ref().map_or(0, BytesMut::len) + first.as_ref().map_or(0, Bytes::len);
+            let so_far =
+                all.as_ref().map_or(0, BytesMut::len) + first.as_ref().map_or(0, Bytes::len);
             if (so_far + chunk.len()) as u64 > limit {
                 return Err(BodyError::TooLarge(limit));
             }
@@ -126,7 +132,9 @@ impl Response {
     }
 
     fn settle(&mut self, failure: Option<&BodyError>) {
-        let Some(permit) = self.permit.take() else { return };
+        let Some(permit) = self.permit.take() else {
+            return;
+        };
         let outcome = match failure {
             None => self.finding.clone(),
             // Our own bound says nothing about the provider.

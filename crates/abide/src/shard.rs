@@ -15,7 +15,7 @@ use abide_core::{Instant, Scope, Skew};
 use abide_store::StoredGate;
 use parking_lot::Mutex;
 use tokio::runtime::Handle as Runtime;
-use tokio::sync::{Notify, broadcast, oneshot};
+use tokio::sync::{Notify, oneshot};
 
 use crate::governor::Shared;
 use crate::names::{Credential, GateName};
@@ -29,9 +29,6 @@ pub(crate) type Grant = Result<Pass, Box<Refusal>>;
 /// after the machine was suspended.
 const NAP: Duration = Duration::from_secs(10);
 
-/// How many events a slow listener may lag behind before it is told that it missed some.
-const EVENTS: usize = 1024;
-
 /// A shared handle to one provider.
 pub type Handle = Arc<Shard>;
 
@@ -44,7 +41,6 @@ pub struct Shard {
     /// Apart from the machine: answers are read outside its lock.
     skew: Mutex<Skew>,
     timer: Notify,
-    events: broadcast::Sender<Event>,
 }
 
 #[derive(Debug)]
@@ -82,7 +78,6 @@ impl Shard {
             }),
             skew: Mutex::new(Skew::new()),
             timer: Notify::new(),
-            events: broadcast::Sender::new(EVENTS),
         })
     }
 
@@ -93,11 +88,6 @@ impl Shard {
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
         &self.shared
-    }
-
-    /// Everything that happens to this provider from now on.
-    pub fn events(&self) -> broadcast::Receiver<Event> {
-        self.events.subscribe()
     }
 
     /// The gates as they stand.
@@ -133,8 +123,12 @@ impl Shard {
     pub(crate) fn keys(&self, target: &Target) -> [GateKey; 2] {
         let names = &self.shared.names;
         [
-            names.spec(Scope::Provider, &self.name, Credential::default().bytes()).key,
-            names.spec(Scope::Account, &self.name, target.account.bytes()).key,
+            names
+                .spec(Scope::Provider, &self.name, Credential::default().bytes())
+                .key,
+            names
+                .spec(Scope::Account, &self.name, target.account.bytes())
+                .key,
         ]
     }
 
@@ -162,8 +156,13 @@ impl Shard {
     }
 
     fn restore(&self, s: &mut State, now: Instant, n: &GateName) {
-        let key = self.shared.names.stored(n.spec.scope, &self.name, n.part.bytes());
-        let Some(stored) = self.shared.remembered(&key) else { return };
+        let key = self
+            .shared
+            .names
+            .stored(n.spec.scope, &self.name, n.part.bytes());
+        let Some(stored) = self.shared.remembered(&key) else {
+            return;
+        };
         for news in persist::news(&stored, self.shared.clock.moment(), true) {
             s.machine.learn(now, n.spec, news);
         }
@@ -174,9 +173,14 @@ impl Shard {
         let moment = self.shared.clock.moment();
         self.with(|s, now| {
             let found = s.names.values().find(|n| {
-                self.shared.names.stored(n.spec.scope, &self.name, n.part.bytes()) == stored.key
+                self.shared
+                    .names
+                    .stored(n.spec.scope, &self.name, n.part.bytes())
+                    == stored.key
             });
-            let Some(spec) = found.map(|n| n.spec) else { return };
+            let Some(spec) = found.map(|n| n.spec) else {
+                return;
+            };
             for news in persist::news(stored, moment, false) {
                 s.machine.learn(now, spec, news);
             }
@@ -188,7 +192,10 @@ impl Shard {
         self.with(|s, now| {
             let provider = Credential::default();
             let n = GateName {
-                spec: self.shared.names.spec(Scope::Provider, &self.name, provider.bytes()),
+                spec: self
+                    .shared
+                    .names
+                    .spec(Scope::Provider, &self.name, provider.bytes()),
                 part: provider,
             };
             if !s.machine.knows(n.key()) {
@@ -207,7 +214,10 @@ impl Shard {
             .iter()
             .filter_map(|r| {
                 let n = state.names.get(&r.key)?;
-                let key = self.shared.names.stored(n.spec.scope, &self.name, n.part.bytes());
+                let key = self
+                    .shared
+                    .names
+                    .stored(n.spec.scope, &self.name, n.part.bytes());
                 Some(persist::record(key, r, u64::MAX, moment))
             })
             .collect()
@@ -273,9 +283,14 @@ impl Shard {
             Action::Emit(event) => deeds.events.push(event),
             Action::Persist { record, revision } => {
                 if let Some(n) = state.names.get(&record.key) {
-                    let key = self.shared.names.stored(n.spec.scope, &self.name, n.part.bytes());
+                    let key = self
+                        .shared
+                        .names
+                        .stored(n.spec.scope, &self.name, n.part.bytes());
                     let moment = self.shared.clock.moment();
-                    deeds.puts.push(persist::record(key, &record, revision, moment));
+                    deeds
+                        .puts
+                        .push(persist::record(key, &record, revision, moment));
                 }
             }
             // The store makes holds known to the processes that share it; leases need one that
@@ -289,9 +304,7 @@ impl Shard {
             self.shared.store.put(put);
         }
         for event in deeds.events {
-            self.shared.log(&self.name, &event);
-            // Nobody listening is fine.
-            let _ = self.events.send(event);
+            self.shared.tell(&self.name, event);
         }
         for (tx, grant) in deeds.grants {
             // A waiter that left meanwhile has cancelled its ticket; the pass is stale.

@@ -56,7 +56,10 @@ pub struct Target {
 impl Target {
     /// The target of a request, or `None` when its URL has no host.
     pub(crate) fn of(names: &Names, url: &Url, headers: &HeaderMap) -> Option<Self> {
-        Some(Self { provider: provider_name(url)?, account: account(names, url, headers) })
+        Some(Self {
+            provider: provider_name(url)?,
+            account: account(names, url, headers),
+        })
     }
 }
 
@@ -146,9 +149,18 @@ mod tests {
     fn origins_are_providers_and_keys_are_accounts() {
         assert_eq!(target("https://a.example/x").provider, "a.example");
         assert_eq!(target("http://127.0.0.1:8080/x").provider, "127.0.0.1:8080");
-        assert_eq!(target("https://a.example/x"), target("https://a.example/y?page=2"));
-        assert_ne!(target("https://a.example/?key=1"), target("https://a.example/?key=2"));
-        assert_ne!(target("https://u:1@a.example/"), target("https://u:2@a.example/"));
+        assert_eq!(
+            target("https://a.example/x"),
+            target("https://a.example/y?page=2")
+        );
+        assert_ne!(
+            target("https://a.example/?key=1"),
+            target("https://a.example/?key=2")
+        );
+        assert_ne!(
+            target("https://u:1@a.example/"),
+            target("https://u:2@a.example/")
+        );
     }
 
     #[test]

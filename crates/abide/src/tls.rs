@@ -11,7 +11,10 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
 /// A client configuration with the platform's roots and these in addition.
-pub(crate) fn config(extra: Vec<CertificateDer<'static>>) -> Result<ClientConfig, rustls::Error> {
+///
+/// # Errors
+/// When the TLS library refuses its own defaults.
+pub fn config(extra: Vec<CertificateDer<'static>>) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?;

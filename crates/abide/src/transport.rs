@@ -20,7 +20,10 @@ pub(crate) fn read(error: &reqwest::Error, head: bool) -> Transport {
     } else {
         Phase::Send
     };
-    Transport { phase, kind: kind(error) }
+    Transport {
+        phase,
+        kind: kind(error),
+    }
 }
 
 fn kind(error: &reqwest::Error) -> TransportKind {

@@ -120,7 +120,13 @@ impl Provider {
         self.lifted.retain(|(_, end)| *end > now);
         self.lifted.push((hold.id, hold.until));
         self.emit(Event::HoldLifted { key, id: hold.id });
-        self.persist_hold(g, Some(Hold { lifted: true, ..hold }));
+        self.persist_hold(
+            g,
+            Some(Hold {
+                lifted: true,
+                ..hold
+            }),
+        );
         self.announce(g);
     }
 

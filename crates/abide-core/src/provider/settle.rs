@@ -261,7 +261,7 @@ impl Provider {
                     since: now,
                     set_by,
                     probes,
-                lifted: false,
+                    lifted: false,
                 };
                 gate.hold = Some(hold);
                 if probes {

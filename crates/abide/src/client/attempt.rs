@@ -1,6 +1,7 @@
 //! The path of one call: admit, start, send, read, classify, observe, plan.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use abide_core::budget::RepeatCause;
 use abide_core::call::{Attempt, Call, CallPolicy, Plan, Safety};
@@ -16,7 +17,7 @@ use super::redirect;
 use super::{CallOptions, Client};
 use crate::error::{Error, LastAnswer, TurnedAway};
 use crate::permit::{Admission, Permit};
-use crate::response::Response;
+use crate::response::{BodyError, Response};
 use crate::shard::Handle;
 use crate::target::Target;
 use crate::transport;
@@ -33,7 +34,19 @@ pub(crate) trait Hooks: Send {
         admission: &Admission,
         call: &mut Call,
     ) -> impl Future<Output = Result<Permit, Refused>> + Send {
-        async { Permit::acquire(shard, admission, call).await.map_err(Refused::Turned) }
+        async {
+            Permit::acquire(shard, admission, call)
+                .await
+                .map_err(Refused::Turned)
+        }
+    }
+
+    /// Reads the body as part of the attempt; the default leaves it to the caller.
+    fn collect(
+        &mut self,
+        _response: &mut Response,
+    ) -> impl Future<Output = Result<(), BodyError>> + Send {
+        async { Ok(()) }
     }
 
     /// An attempt was refused and a repeat is planned; `false` gives up.
@@ -60,7 +73,10 @@ type Exchange = Result<reqwest::Response, Transport>;
 
 impl Client {
     pub(crate) fn policy(&self, options: &CallOptions) -> CallPolicy {
-        options.call.clone().unwrap_or_else(|| self.inner.call.clone())
+        options
+            .call
+            .clone()
+            .unwrap_or_else(|| self.inner.call.clone())
     }
 
     /// Makes one call.
@@ -72,7 +88,9 @@ impl Client {
     ) -> Result<Response, Error> {
         let governor = &self.inner.governor;
         let shared = governor.shared();
-        let safety = options.safety.unwrap_or_else(|| Safety::of(request.method()));
+        let safety = options
+            .safety
+            .unwrap_or_else(|| Safety::of(request.method()));
         let mut call = Call::new(self.policy(options), safety, shared.clock.now());
         let mut hops = 0;
         if let Some(t) = options.attempt_timeout {
@@ -84,7 +102,9 @@ impl Client {
         let mut shard = governor.provider(&target.provider);
         loop {
             shared.touch();
-            let permit = self.admit(&shard, &target, options, &mut call, hooks).await?;
+            let permit = self
+                .admit(&shard, &target, options, &mut call, hooks)
+                .await?;
             let view = RequestView {
                 method: &request.method().clone(),
                 accepts_json: accepts_json(&request),
@@ -93,28 +113,21 @@ impl Client {
                 Some(copy) => (copy, true),
                 // A stream goes out once, and is never refused for being one.
                 None => {
-                    let empty = reqwest::Request::new(
-                        request.method().clone(),
-                        request.url().clone(),
-                    );
+                    let empty =
+                        reqwest::Request::new(request.method().clone(), request.url().clone());
                     (std::mem::replace(&mut request, empty), false)
                 }
             };
-            let exchange: Exchange =
-                self.http().execute(sent).await.map_err(|e| transport::read(&e, false));
+            self.inner.sent.fetch_add(1, Ordering::Relaxed);
+            let exchange: Exchange = self
+                .http()
+                .execute(sent)
+                .await
+                .map_err(|e| transport::read(&e, false));
             let at = shared.clock.moment();
             let read = self.read(&shard, &view, &exchange, at);
             permit.observe(&read.finding);
-            let mut plan = {
-                let attempt = Attempt {
-                    finding: &read.finding,
-                    retry_on: read.retry_on && again,
-                    cause: read.cause,
-                    unsent: read.unsent,
-                };
-                let dice = shared.dice();
-                shard.with(|s, now| call.plan(now, &attempt, s.machine.budget(), dice))
-            };
+            let mut plan = self.plan(&shard, &mut call, &read, again);
             if matches!(plan, Plan::Again)
                 && read.finding.holds
                 && !hooks.repeats_after(at.now, &read.finding)
@@ -123,16 +136,30 @@ impl Client {
             }
             match (plan, exchange) {
                 (Plan::Return, Ok(inner)) => {
-                    let response = self.response(inner, permit, read.finding, &call);
-                    if !redirect::is_redirect(response.status())
-                        || self.inner.max_redirects == 0
-                    {
-                        return Ok(response);
-                    }
-                    let Some(to) = redirect::location(request.url(), response.headers())
-                        .map_err(|why| redirects(&shard, why))?
-                    else {
-                        return Ok(response);
+                    let mut response = self.response(inner, permit, read.finding, &call);
+                    let to = match redirect::is_redirect(response.status()) {
+                        true if self.inner.max_redirects > 0 => {
+                            redirect::location(request.url(), response.headers())
+                                .map_err(|why| redirects(&shard, why))?
+                        }
+                        _ => None,
+                    };
+                    let Some(to) = to else {
+                        let Err(e) = hooks.collect(&mut response).await else {
+                            return Ok(response);
+                        };
+                        let BodyError::Broken(t) = e else {
+                            return Err(e.into());
+                        };
+                        drop(response);
+                        let read = self.read(&shard, &view, &Err(t), shared.clock.moment());
+                        match self.plan(&shard, &mut call, &read, again) {
+                            Plan::Fail(refusal) => {
+                                let at = shared.clock.moment();
+                                return Err(turned(&shard, *refusal, at, None, Some(t)));
+                            }
+                            Plan::Again | Plan::Return => continue,
+                        }
                     };
                     hops += 1;
                     if hops > self.inner.max_redirects {
@@ -140,7 +167,10 @@ impl Client {
                         return Err(redirects(&shard, why));
                     }
                     if !again {
-                        return Err(redirects(&shard, "a body that can be sent only once".into()));
+                        return Err(redirects(
+                            &shard,
+                            "a body that can be sent only once".into(),
+                        ));
                     }
                     let status = response.status();
                     let not_before = response.finding().ask().map(|a| a.until);
@@ -155,7 +185,9 @@ impl Client {
                     shard = governor.provider(&target.provider);
                 }
                 (Plan::Again, Ok(inner)) => {
-                    self.response(inner, permit, read.finding, &call).drain(0).await;
+                    self.response(inner, permit, read.finding, &call)
+                        .drain(0)
+                        .await;
                 }
                 (Plan::Again | Plan::Return, Err(_)) => {
                     permit.settle(&outcome(&read));
@@ -164,7 +196,13 @@ impl Client {
                     let status = inner.status();
                     let response = self.response(inner, permit, read.finding, &call);
                     let sample = response.drain(SAMPLE).await;
-                    return Err(turned(&shard, *refusal, at, Some(LastAnswer { status, sample }), None));
+                    return Err(turned(
+                        &shard,
+                        *refusal,
+                        at,
+                        Some(LastAnswer { status, sample }),
+                        None,
+                    ));
                 }
                 (Plan::Fail(refusal), Err(t)) => {
                     permit.settle(&outcome(&read));
@@ -172,6 +210,26 @@ impl Client {
                 }
             }
         }
+    }
+
+    fn plan(&self, shard: &Handle, call: &mut Call, read: &Read, again: bool) -> Plan {
+        let attempt = Attempt {
+            finding: &read.finding,
+            retry_on: read.retry_on && again,
+            cause: read.cause,
+            unsent: read.unsent,
+        };
+        let dice = shard.shared().dice();
+        let mut plan = shard.with(|s, now| call.plan(now, &attempt, s.machine.budget(), dice));
+        if let Plan::Fail(r) = &mut plan
+            && r.retry_at.is_none()
+            && read.finding.holds
+        {
+            // Nobody said when, but the hold that was opened for it knows.
+            let held = shard.view().into_iter().filter_map(|g| g.hold);
+            r.retry_at = held.map(|h| h.retry_at()).max();
+        }
+        plan
     }
 
     async fn admit(
@@ -188,6 +246,7 @@ impl Client {
             urgency: options.urgency,
             fair: options.fair,
             wire: options.wire.clone(),
+            before_start: options.before_start.clone(),
         };
         match hooks.acquire(shard, &admission, call).await {
             Ok(permit) => Ok(permit),
@@ -205,14 +264,22 @@ impl Client {
             Ok(response) => {
                 let (status, headers) = (response.status(), response.headers());
                 let signal = shard.skewed(|skew| signal::read(status, headers, at, skew));
-                let answer = Answer { signal: &signal, headers, sample: None };
+                let answer = Answer {
+                    signal: &signal,
+                    headers,
+                    sample: None,
+                };
                 let finding = classify(view, &answer, None, &shared.classify);
                 let retry_on = self.inner.retry_on.covers(status, &finding);
                 let refused = finding.verdict.is_refusal();
                 Read {
                     finding,
                     retry_on,
-                    cause: if refused { RepeatCause::Refusal } else { RepeatCause::Failure },
+                    cause: if refused {
+                        RepeatCause::Refusal
+                    } else {
+                        RepeatCause::Failure
+                    },
                     unsent: false,
                 }
             }
@@ -265,11 +332,20 @@ fn turned(
     transport: Option<Transport>,
 ) -> Error {
     let provider = Arc::clone(shard.name());
-    Error::Turned(Box::new(TurnedAway { refusal, provider, last, transport, at }))
+    Error::Turned(Box::new(TurnedAway {
+        refusal,
+        provider,
+        last,
+        transport,
+        at,
+    }))
 }
 
 fn redirects(shard: &Handle, why: String) -> Error {
-    Error::Redirect { provider: Arc::clone(shard.name()), why }
+    Error::Redirect {
+        provider: Arc::clone(shard.name()),
+        why,
+    }
 }
 
 /// Whether the caller takes nothing but JSON.

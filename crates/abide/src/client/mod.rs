@@ -7,7 +7,9 @@
 mod attempt;
 mod redirect;
 
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use abide_core::call::{CallPolicy, Safety};
@@ -17,10 +19,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::Semaphore;
 
-pub(crate) use attempt::Hooks;
+pub(crate) use attempt::{Hooks, Refused};
 
 use crate::error::Error;
 use crate::governor::Governor;
+use crate::permit::BeforeStart;
 use crate::response::Response;
 use crate::tls;
 
@@ -41,10 +44,11 @@ struct Inner {
     call: CallPolicy,
     retry_on: RetryOn,
     max_redirects: u32,
+    sent: Arc<AtomicU64>,
 }
 
 /// How one call is to be made.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct CallOptions {
     /// The knobs of the call; the client's own when absent.
@@ -61,6 +65,18 @@ pub struct CallOptions {
     pub attempt_timeout: Option<Duration>,
     /// Places on the wire shared beyond one provider.
     pub wire: Option<Arc<Semaphore>>,
+    /// To be done after leave to send was given and before the send.
+    pub before_start: Option<BeforeStart>,
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("safety", &self.safety)
+            .field("urgency", &self.urgency)
+            .field("cost", &self.cost)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Builds a [`Client`].
@@ -147,6 +163,26 @@ impl Client {
         self.run(request, &options, &mut attempt::Plain).await
     }
 
+    /// This client with other answers tried again.
+    pub(crate) fn repeating(&self, change: impl FnOnce(RetryOn) -> RetryOn) -> Self {
+        let inner = &self.inner;
+        Self {
+            inner: Arc::new(Inner {
+                http: inner.http.clone(),
+                governor: inner.governor.clone(),
+                call: inner.call.clone(),
+                retry_on: change(inner.retry_on.clone()),
+                max_redirects: inner.max_redirects,
+                sent: Arc::clone(&inner.sent),
+            }),
+        }
+    }
+
+    /// Requests put on the wire by this client and its clones.
+    pub fn sent(&self) -> u64 {
+        self.inner.sent.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn http(&self) -> &reqwest::Client {
         &self.inner.http
     }
@@ -227,6 +263,7 @@ impl ClientBuilder {
                 call: self.call,
                 retry_on: self.retry_on,
                 max_redirects: self.max_redirects,
+                sent: Arc::default(),
             }),
         })
     }
@@ -279,7 +316,11 @@ impl RequestBuilder {
 
     /// Bounds all waiting of this call.
     pub fn patience(mut self, patience: Duration) -> Self {
-        let mut call = self.options.call.take().unwrap_or_else(|| self.client.inner.call.clone());
+        let mut call = self
+            .options
+            .call
+            .take()
+            .unwrap_or_else(|| self.client.inner.call.clone());
         call.patience = patience;
         self.options.call = Some(call);
         self
@@ -287,7 +328,11 @@ impl RequestBuilder {
 
     /// Bounds everything up to the final head.
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        let mut call = self.options.call.take().unwrap_or_else(|| self.client.inner.call.clone());
+        let mut call = self
+            .options
+            .call
+            .take()
+            .unwrap_or_else(|| self.client.inner.call.clone());
         call.deadline = Some(deadline);
         self.options.call = Some(call);
         self

@@ -17,9 +17,15 @@ pub(super) const fn is_redirect(status: StatusCode) -> bool {
 
 /// Where an answer leads, or why it leads nowhere.
 pub(super) fn location(from: &Url, headers: &HeaderMap) -> Result<Option<Url>, String> {
-    let Some(value) = headers.get(LOCATION) else { return Ok(None) };
-    let text = value.to_str().map_err(|_| "to something that is no text".to_owned())?;
-    let url = from.join(text).map_err(|e| format!("to something that is no URL ({e})"))?;
+    let Some(value) = headers.get(LOCATION) else {
+        return Ok(None);
+    };
+    let text = value
+        .to_str()
+        .map_err(|_| "to something that is no text".to_owned())?;
+    let url = from
+        .join(text)
+        .map_err(|e| format!("to something that is no URL ({e})"))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(Some(url)),
         other => Err(format!("to the scheme {other}, which is not followed")),
@@ -34,7 +40,12 @@ pub(super) fn follow(request: &mut reqwest::Request, status: StatusCode, to: Url
     if !keeps_method {
         *request.method_mut() = Method::GET;
         *request.body_mut() = None;
-        for name in [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_ENCODING, TRANSFER_ENCODING] {
+        for name in [
+            CONTENT_TYPE,
+            CONTENT_LENGTH,
+            CONTENT_ENCODING,
+            TRANSFER_ENCODING,
+        ] {
             request.headers_mut().remove(name);
         }
     }
@@ -53,7 +64,8 @@ mod tests {
 
     fn request(method: Method) -> reqwest::Request {
         let mut r = reqwest::Request::new(method, Url::parse("https://a.example/x").unwrap());
-        r.headers_mut().insert(AUTHORIZATION, "Bearer s".parse().unwrap());
+        r.headers_mut()
+            .insert(AUTHORIZATION, "Bearer s".parse().unwrap());
         r.headers_mut().insert("x-api-key", "s".parse().unwrap());
         *r.body_mut() = Some("body".into());
         r
@@ -62,10 +74,18 @@ mod tests {
     #[test]
     fn credentials_do_not_cross_an_origin() {
         let mut r = request(Method::GET);
-        follow(&mut r, StatusCode::FOUND, Url::parse("https://b.example/").unwrap());
+        follow(
+            &mut r,
+            StatusCode::FOUND,
+            Url::parse("https://b.example/").unwrap(),
+        );
         assert!(r.headers().is_empty());
         let mut r = request(Method::GET);
-        follow(&mut r, StatusCode::FOUND, Url::parse("https://a.example/y").unwrap());
+        follow(
+            &mut r,
+            StatusCode::FOUND,
+            Url::parse("https://a.example/y").unwrap(),
+        );
         assert_eq!(r.headers().len(), 2);
     }
 
@@ -87,6 +107,9 @@ mod tests {
         h.insert(LOCATION, "file:///etc/passwd".parse().unwrap());
         assert!(location(&from, &h).is_err());
         h.insert(LOCATION, "/y?z".parse().unwrap());
-        assert_eq!(location(&from, &h).unwrap().unwrap().as_str(), "https://a.example/y?z");
+        assert_eq!(
+            location(&from, &h).unwrap().unwrap().as_str(),
+            "https://a.example/y?z"
+        );
     }
 }
