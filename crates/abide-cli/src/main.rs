@@ -2,6 +2,10 @@
 
 mod demo;
 mod exit;
+mod fetch;
+mod runs;
+mod seal;
+mod state;
 
 use std::process::ExitCode;
 
@@ -21,6 +25,8 @@ struct Cli {
 enum Verb {
     /// Show the main job end to end against a simulated provider on this machine.
     Demo(demo::Args),
+    Fetch(Box<fetch::Args>),
+    Runs(runs::Args),
 }
 
 fn main() -> ExitCode {
@@ -39,6 +45,8 @@ fn main() -> ExitCode {
     };
     let result = match cli.verb {
         Verb::Demo(args) => demo::run(&args),
+        Verb::Fetch(args) => fetch::run(&args),
+        Verb::Runs(args) => runs::run(&args),
     };
     match result {
         Ok(exit) => exit.into(),

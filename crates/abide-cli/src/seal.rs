@@ -31,7 +31,10 @@ impl Seal {
         let Ok(key) = UnboundKey::new(&CHACHA20_POLY1305, &key) else {
             bail!("the install key has a length that no key has");
         };
-        Ok(Self { key: LessSafeKey::new(key), random })
+        Ok(Self {
+            key: LessSafeKey::new(key),
+            random,
+        })
     }
 
     /// Seals a record.
@@ -43,7 +46,11 @@ impl Seal {
         let mut sealed = nonce.to_vec();
         let mut text = plain.to_vec();
         let nonce = Nonce::assume_unique_for_key(nonce);
-        if self.key.seal_in_place_append_tag(nonce, Aad::empty(), &mut text).is_err() {
+        if self
+            .key
+            .seal_in_place_append_tag(nonce, Aad::empty(), &mut text)
+            .is_err()
+        {
             bail!("a record of {} bytes is too large to seal", plain.len());
         }
         sealed.append(&mut text);
@@ -55,7 +62,11 @@ impl Seal {
         let (nonce, text) = sealed.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let mut text = text.to_vec();
-        let plain = self.key.open_in_place(nonce, Aad::empty(), &mut text).ok()?.len();
+        let plain = self
+            .key
+            .open_in_place(nonce, Aad::empty(), &mut text)
+            .ok()?
+            .len();
         text.truncate(plain);
         Some(text)
     }
@@ -71,9 +82,11 @@ fn stored(path: &Path, fresh: [u8; 32]) -> anyhow::Result<[u8; 32]> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     if !path.exists() {
         let temporary = path.with_extension(format!("key.{}", std::process::id()));
-        let mut file =
-            options.open(&temporary).with_context(|| format!("{shown} cannot be made"))?;
-        file.write_all(&fresh).with_context(|| format!("{shown} cannot be written"))?;
+        let mut file = options
+            .open(&temporary)
+            .with_context(|| format!("{shown} cannot be made"))?;
+        file.write_all(&fresh)
+            .with_context(|| format!("{shown} cannot be written"))?;
         drop(file);
         // A link does not write over a key that is there already.
         let _ = fs::hard_link(&temporary, path);
@@ -94,7 +107,10 @@ mod tests {
     #[test]
     fn what_is_sealed_shows_nothing_and_opens_again() {
         let dir = tempfile::tempdir().unwrap();
-        let sealed = Seal::open(Some(dir.path())).unwrap().seal(b"token=s3cr3t").unwrap();
+        let sealed = Seal::open(Some(dir.path()))
+            .unwrap()
+            .seal(b"token=s3cr3t")
+            .unwrap();
         assert!(!sealed.windows(6).any(|w| w == b"s3cr3t"));
         let again = Seal::open(Some(dir.path())).unwrap();
         assert_eq!(again.unseal(&sealed).unwrap(), b"token=s3cr3t");

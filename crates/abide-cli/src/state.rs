@@ -12,7 +12,6 @@ use crate::seal::Seal;
 pub(crate) struct State {
     pub(crate) store: Sqlite,
     pub(crate) seal: Seal,
-    pub(crate) dir: Option<PathBuf>,
 }
 
 impl State {
@@ -22,7 +21,10 @@ impl State {
         options.fsync = fsync;
         if dir.is_some_and(|d| d.as_os_str() == ":memory:") {
             let store = Sqlite::in_memory_with(options)?;
-            return Ok(Self { store, seal: Seal::open(None)?, dir: None });
+            return Ok(Self {
+                store,
+                seal: Seal::open(None)?,
+            });
         }
         let dir = match dir {
             Some(dir) => dir.to_owned(),
@@ -30,12 +32,15 @@ impl State {
         };
         let store = Sqlite::open_with(&dir, options)?;
         let seal = Seal::open(Some(&dir))?;
-        Ok(Self { store, seal, dir: Some(dir) })
+        Ok(Self { store, seal })
     }
 }
 
 fn default_dir() -> anyhow::Result<PathBuf> {
     let base = etcetera::choose_base_strategy()
         .context("this user has no home folder; name a state folder with --state")?;
-    Ok(base.state_dir().unwrap_or_else(|| base.data_dir()).join("abide"))
+    Ok(base
+        .state_dir()
+        .unwrap_or_else(|| base.data_dir())
+        .join("abide"))
 }

@@ -314,7 +314,7 @@ impl Governor {
     /// # Errors
     /// When the store cannot be read; holds known here stay in force.
     pub fn look(&self) -> Result<(), StoreError> {
-        for stored in self.shared.store.changes()? {
+        for stored in self.shared.store.changes(self.shared.clock.wall())? {
             let shard = self
                 .shards
                 .read()

@@ -12,8 +12,10 @@ use clap::ValueEnum;
 /// not_found, skipped (with the time to come back) or failed. A run that was stopped, by Ctrl-C
 /// or by a crash, goes on with `--resume`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit codes: 0 every item done or not found, 1 some failed, 2 usage, 74 input, output or state\n\
-unusable, 75 nothing failed but some were skipped, 130 interrupted and saved.")]
+#[command(
+    after_help = "Exit codes: 0 every item done or not found, 1 some failed, 2 usage, 74 input, output or state\n\
+unusable, 75 nothing failed but some were skipped, 130 interrupted and saved."
+)]
 pub(crate) struct Args {
     /// The input file, or - for standard input
     #[arg(value_name = "FILE", default_value = "-")]

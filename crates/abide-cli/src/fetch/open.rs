@@ -5,8 +5,10 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use abide::WallTime;
-use abide::store::sqlite::{Fingerprint, Ledger, NewRun, Outcome, Owner, RunError, RunState};
+use abide::core::WallTime;
+use abide::store::sqlite::ledger::{
+    Fingerprint, Ledger, NewRun, Outcome, Owner, RunError, RunState,
+};
 use anyhow::{Context, bail};
 use http::HeaderMap;
 
@@ -76,7 +78,11 @@ pub(crate) fn read(
     each: &mut dyn FnMut(u32, &Parsed),
 ) -> anyhow::Result<Read> {
     let stdin = args.input.as_os_str() == "-";
-    let shown = if stdin { "standard input".to_owned() } else { args.input.display().to_string() };
+    let shown = if stdin {
+        "standard input".to_owned()
+    } else {
+        args.input.display().to_string()
+    };
     let file = if stdin {
         spool().with_context(|| format!("{shown} cannot be read"))?
     } else {
@@ -95,9 +101,20 @@ pub(crate) fn read(
             input::sniff(&shown, &first[..n], args.url.is_some())
         }
     };
-    index(file, format, headers, args.url.as_deref(), args.id.as_deref(), each)
-        .map(|(items, header)| Read { items, header, stdin })
-        .map_err(|why| Usage(format!("{shown}: {why}")).into())
+    index(
+        file,
+        format,
+        headers,
+        args.url.as_deref(),
+        args.id.as_deref(),
+        each,
+    )
+    .map(|(items, header)| Read {
+        items,
+        header,
+        stdin,
+    })
+    .map_err(|why| Usage(format!("{shown}: {why}")).into())
 }
 
 fn index(
@@ -112,7 +129,14 @@ fn index(
     let mut gather = Gather { header: None, each };
     let index = Index::read(&file, &mut parser, template, id, &mut gather)?;
     let header = gather.header;
-    Ok((Items { file, parser, index }, header))
+    Ok((
+        Items {
+            file,
+            parser,
+            index,
+        },
+        header,
+    ))
 }
 
 /// Copies standard input to a file that goes when the process does.
@@ -131,7 +155,10 @@ fn head(file: &File, buf: &mut [u8]) -> io::Result<usize> {
 }
 
 fn prints(bytes: &[u8]) -> Vec<Fingerprint> {
-    bytes.chunks_exact(16).map(|c| c.try_into().unwrap_or_default()).collect()
+    bytes
+        .chunks_exact(16)
+        .map(|c| c.try_into().unwrap_or_default())
+        .collect()
 }
 
 /// The name of a run that was given none: the same command goes on with the same run.
@@ -153,7 +180,10 @@ fn name(args: &Args, now: WallTime) -> String {
         h.write(whole(out).as_os_str().as_encoded_bytes());
     }
     h.write(args.url.as_deref().unwrap_or_default().as_bytes());
-    let stem = args.input.file_stem().map(|s| s.to_string_lossy().into_owned());
+    let stem = args
+        .input
+        .file_stem()
+        .map(|s| s.to_string_lossy().into_owned());
     let stem: String = stem
         .unwrap_or_default()
         .chars()
@@ -164,7 +194,10 @@ fn name(args: &Args, now: WallTime) -> String {
 }
 
 fn owner(now: WallTime) -> Owner {
-    Owner { who: format!("process {}", std::process::id()), since: now }
+    Owner {
+        who: format!("process {}", std::process::id()),
+        since: now,
+    }
 }
 
 /// Makes a new run.
@@ -179,7 +212,11 @@ pub(crate) fn create(
         match info.state {
             RunState::Finished => state.store.remove_run(&name)?,
             RunState::Running => {
-                bail!("run {name} is under way in {} since {}", info.owner.who, info.owner.since)
+                bail!(
+                    "run {name} is under way in {} since {}",
+                    info.owner.who,
+                    info.owner.since
+                )
             }
             _ => {
                 return Err(Usage(format!(
@@ -196,7 +233,11 @@ pub(crate) fn create(
     let target = output::open(args.out.as_deref(), false, 0)?;
     let kept = Kept {
         format: read.items.parser.format().as_str().to_owned(),
-        template: args.url.as_deref().map(|t| state.seal.seal(t.as_bytes())).transpose()?,
+        template: args
+            .url
+            .as_deref()
+            .map(|t| state.seal.seal(t.as_bytes()))
+            .transpose()?,
         header: read.header.filter(|_| read.stdin),
         id: args.id.clone(),
     };
@@ -213,7 +254,11 @@ pub(crate) fn create(
         options: serde_json::to_string(&kept)?,
         output: args.out.as_deref().map(|p| whole(p).display().to_string()),
         created: now,
-        fingerprints: if read.stdin { Vec::new() } else { fingerprints.clone() },
+        fingerprints: if read.stdin {
+            Vec::new()
+        } else {
+            fingerprints.clone()
+        },
         sealed: !read.stdin,
     };
     let ledger = match state.store.create_run(new, owner(now)) {
@@ -266,7 +311,11 @@ pub(crate) fn resume(
     each: &mut dyn FnMut(u32, &Parsed),
 ) -> anyhow::Result<Opened> {
     let piped = args.input.as_os_str() == "-";
-    let name = if piped && args.run.is_none() { lone_pipe(state)? } else { name(args, now) };
+    let name = if piped && args.run.is_none() {
+        lone_pipe(state)?
+    } else {
+        name(args, now)
+    };
     let ledger = match state.store.claim_run(&name, owner(now)) {
         Err(RunError::Unknown(name)) => {
             let hint = "see `abide runs list`; without --resume a new run begins";
@@ -289,16 +338,26 @@ pub(crate) fn resume(
     };
     let before: Vec<u8> = ledger.fingerprints()?.concat();
     if let Some(change) = items.index.changed_since(&before) {
-        return Err(Usage(format!("run {name}: {change}; restore it, or start a new run with --run")).into());
+        return Err(Usage(format!(
+            "run {name}: {change}; restore it, or start a new run with --run"
+        ))
+        .into());
     }
     let committed = ledger.progress().committed;
-    let out = args.out.clone().or_else(|| info.output.as_ref().map(Into::into));
+    let out = args
+        .out
+        .clone()
+        .or_else(|| info.output.as_ref().map(Into::into));
     let mut found = None;
     if let Some(path) = &out
         && std::fs::metadata(path).map_or(0, |m| m.len()) < committed
     {
         let exists = path.exists();
-        found = Some(if exists { output::rescan(path)? } else { Found::default() });
+        found = Some(if exists {
+            output::rescan(path)?
+        } else {
+            Found::default()
+        });
     }
     let committed = found.as_ref().map_or(committed, |f| f.length);
     let mut target = output::open(out.as_deref(), true, committed)?;
@@ -316,16 +375,22 @@ pub(crate) fn resume(
         let outcome = outcomes.get(item as usize).copied().flatten();
         match (outcome, &found) {
             (Some(Outcome::Skipped), _) if args.retry_skipped => true,
-            (Some(_), Some(found)) => {
-                items.parsed(item).is_ok_and(|p| !found.ids.contains(&p.id))
-            }
+            (Some(_), Some(found)) => items.parsed(item).is_ok_and(|p| !found.ids.contains(&p.id)),
             (Some(_), None) => false,
             (None, _) => true,
         }
     };
     let pending: Vec<u32> = (0..items.index.len()).filter(|i| is_pending(*i)).collect();
     let finished_before = u64::from(items.index.len()) - pending.len() as u64;
-    Ok(Opened { name, ledger, items, target, pending, unknown, finished_before })
+    Ok(Opened {
+        name,
+        ledger,
+        items,
+        target,
+        pending,
+        unknown,
+        finished_before,
+    })
 }
 
 /// The one interrupted run that came through a pipe.
@@ -336,7 +401,9 @@ fn lone_pipe(state: &State) -> anyhow::Result<String> {
         .filter(|r| r.state == RunState::Interrupted && r.input == "standard input");
     match (piped.next(), piped.next()) {
         (Some(run), None) => Ok(run.name.clone()),
-        (None, _) => Err(Usage("there is no interrupted run of a pipe to go on with".into()).into()),
+        (None, _) => {
+            Err(Usage("there is no interrupted run of a pipe to go on with".into()).into())
+        }
         (Some(a), Some(b)) => Err(Usage(format!(
             "several runs of pipes are unfinished ({}, {} …); name one with --run",
             a.name, b.name
@@ -384,5 +451,9 @@ fn stored(
             from += 1;
         }
     }
-    Ok(Items { file, parser, index })
+    Ok(Items {
+        file,
+        parser,
+        index,
+    })
 }

@@ -97,7 +97,12 @@ fn closings(governor: &Governor) -> Vec<String> {
         .map(|h| {
             let left = h.hold.until.since(now);
             let source = h.hold.source();
-            format!("{} held: {} ({source}), {} to go", h.provider, h.hold.cause, short(left))
+            format!(
+                "{} held: {} ({source}), {} to go",
+                h.provider,
+                h.hold.cause,
+                short(left)
+            )
         })
         .collect();
     if more > 0 {

@@ -5,7 +5,7 @@ use std::fs::File;
 use abide::core::run::Item;
 use abide::run::{Source, Wanted};
 
-use super::input::{Index, Place, Parsed, Parser, read_at};
+use super::input::{Index, Parsed, Parser, Place, read_at};
 
 /// The items of a run.
 pub(crate) struct Items {
@@ -22,7 +22,9 @@ impl Items {
             .places
             .get(item as usize)
             .ok_or_else(|| format!("item {item} is not in the input"))?;
-        let raw = self.raw(*place).map_err(|e| format!("line {} of the input: {e}", place.line))?;
+        let raw = self
+            .raw(*place)
+            .map_err(|e| format!("line {} of the input: {e}", place.line))?;
         let parsed = self.parser.parse(&raw, place.line);
         parsed.map_err(|bad| format!("line {}, {bad}", place.line))
     }

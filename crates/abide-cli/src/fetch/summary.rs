@@ -1,10 +1,9 @@
 //! What a run came to, for people and for machines.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use abide::run::Totals;
-use abide::store::sqlite::{Counts, Progress};
+use abide::store::sqlite::ledger::{Counts, Progress};
 use serde::Serialize;
 
 use super::output::Tally;
@@ -65,15 +64,18 @@ impl Summary {
             });
         }
         for (provider, cause, at) in &f.totals.stopped {
-            let i = held.iter().position(|h| h.provider == **provider).unwrap_or_else(|| {
-                held.push(Held {
-                    provider: provider.to_string(),
-                    seconds: 0.0,
-                    stopped: None,
-                    retry_at: None,
+            let i = held
+                .iter()
+                .position(|h| h.provider == **provider)
+                .unwrap_or_else(|| {
+                    held.push(Held {
+                        provider: provider.to_string(),
+                        seconds: 0.0,
+                        stopped: None,
+                        retry_at: None,
+                    });
+                    held.len() - 1
                 });
-                held.len() - 1
-            });
             held[i].stopped = Some(cause.to_string());
             held[i].retry_at = at.map(|t| t.to_string());
         }
@@ -97,8 +99,11 @@ impl Summary {
         }
     }
 
-    pub(crate) fn exit(&self, tally: &Tally) -> Exit {
-        let _ = tally.finished.load(Ordering::Relaxed);
+    pub(crate) fn run(&self) -> &str {
+        &self.run
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
         if self.error.is_some() {
             Exit::Io
         } else if self.interrupted && self.unfinished > 0 {
@@ -148,7 +153,10 @@ impl Summary {
             eprintln!("abide: {why}; nothing that was finished is lost");
         }
         if self.unfinished > 0 {
-            eprintln!("abide: run {} is saved; go on with: {resume} --resume", self.run);
+            eprintln!(
+                "abide: run {} is saved; go on with: {resume} --resume",
+                self.run
+            );
         } else if self.skipped > 0 {
             let when = match &self.retry_at {
                 Some(at) => format!(" (possible from {at})"),

@@ -18,7 +18,11 @@ pub(super) fn header(raw: &[u8]) -> Result<Vec<String>, Bad> {
     let row = row(raw)?;
     let strip = |(i, name): (usize, &[u8])| {
         let name = String::from_utf8_lossy(name);
-        let name = if i == 0 { name.trim_start_matches('\u{feff}') } else { &name };
+        let name = if i == 0 {
+            name.trim_start_matches('\u{feff}')
+        } else {
+            &name
+        };
         name.trim().to_owned()
     };
     Ok(row.iter().enumerate().map(strip).collect())
@@ -43,7 +47,10 @@ pub(super) struct Rows<R> {
 
 impl<R: Read> Rows<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { reader: builder().from_reader(input), row: ByteRecord::new() }
+        Self {
+            reader: builder().from_reader(input),
+            row: ByteRecord::new(),
+        }
     }
 
     /// The next row's place; its length is known when the one after it begins.

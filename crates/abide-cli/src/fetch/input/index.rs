@@ -8,7 +8,6 @@ use std::fs::File;
 use std::hash::Hasher;
 use std::io::{BufRead, BufReader, Read};
 
-
 use siphasher::sip::SipHasher13;
 
 use super::csv::Rows;
@@ -65,7 +64,11 @@ impl Index {
         id: Option<&str>,
         visit: &mut dyn Visit,
     ) -> Result<Self, String> {
-        let mut walk = Walk { index: Self::default(), ids: HashMap::new(), visit };
+        let mut walk = Walk {
+            index: Self::default(),
+            ids: HashMap::new(),
+            visit,
+        };
         match parser.format() {
             Format::Csv => walk.csv(input, parser, template, id)?,
             Format::Jsonl | Format::Urls => walk.lines(input, parser)?,
@@ -97,7 +100,15 @@ impl Index {
                 hash(&line.to_be_bytes())
             }
         };
-        self.add(id, Place { offset, length: u32::try_from(raw.len()).unwrap_or(u32::MAX), line }, raw);
+        self.add(
+            id,
+            Place {
+                offset,
+                length: u32::try_from(raw.len()).unwrap_or(u32::MAX),
+                line,
+            },
+            raw,
+        );
     }
 
     fn add(&mut self, id: u64, place: Place, raw: &[u8]) {
@@ -130,7 +141,10 @@ impl Index {
         };
         let line = self.places[i].line;
         let old = &before[16 * i..16 * i + 8];
-        let moved = now.enumerate().find(|(_, print)| &print[..8] == old).map(|(j, _)| j);
+        let moved = now
+            .enumerate()
+            .find(|(_, print)| &print[..8] == old)
+            .map(|(j, _)| j);
         Some(match moved {
             Some(j) if j != i => format!(
                 "the input has changed since the run began: what was item {} is now on line {}, and \
@@ -172,7 +186,15 @@ impl Walk<'_> {
             }
             if !parser.is_blank(&raw) {
                 let length = u32::try_from(n).unwrap_or(u32::MAX);
-                self.record(parser, Place { offset, length, line }, &raw)?;
+                self.record(
+                    parser,
+                    Place {
+                        offset,
+                        length,
+                        line,
+                    },
+                    &raw,
+                )?;
             }
             offset += n as u64;
         }

@@ -40,6 +40,9 @@ mod tests {
         assert_eq!(sniff("a.csv", b"x", false), Format::Csv);
         assert_eq!(sniff("-", b"  {\"url\": 1}", false), Format::Jsonl);
         assert_eq!(sniff("-", b"isbn,title", true), Format::Csv);
-        assert_eq!(sniff("list.txt", b"https://a.example/", false), Format::Urls);
+        assert_eq!(
+            sniff("list.txt", b"https://a.example/", false),
+            Format::Urls
+        );
     }
 }

@@ -20,7 +20,10 @@ pub(crate) struct Bad {
 
 impl Bad {
     pub(crate) fn new(column: usize, why: impl Into<String>) -> Self {
-        Self { column, why: why.into() }
+        Self {
+            column,
+            why: why.into(),
+        }
     }
 
     fn whole(why: impl Into<String>) -> Self {
@@ -71,7 +74,12 @@ struct Line {
 
 impl Parser {
     pub(crate) fn new(format: Format, headers: HeaderMap) -> Self {
-        Self { format, headers, template: None, id_column: None }
+        Self {
+            format,
+            headers,
+            template: None,
+            id_column: None,
+        }
     }
 
     pub(crate) const fn format(&self) -> Format {
@@ -98,7 +106,9 @@ impl Parser {
                 Some(i) => Some(i),
                 None => {
                     let known = columns.join(", ");
-                    return Err(format!("--id: no column {name:?} in the input; it has: {known}"));
+                    return Err(format!(
+                        "--id: no column {name:?} in the input; it has: {known}"
+                    ));
                 }
             },
             None => columns.iter().position(|c| c.eq_ignore_ascii_case("id")),
@@ -143,7 +153,11 @@ impl Parser {
     fn json(&self, raw: &[u8], line: u32) -> Result<Parsed, Bad> {
         let read: Line = serde_json::from_slice(raw.trim_ascii()).map_err(|e| {
             let text = e.to_string();
-            let why = text.split(" at line ").next().unwrap_or_default().to_owned();
+            let why = text
+                .split(" at line ")
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             Bad::new(e.column(), why)
         })?;
         let id = match &read.id {
@@ -151,7 +165,9 @@ impl Parser {
             Some(serde_json::Value::String(s)) if !s.is_empty() => s.clone(),
             Some(serde_json::Value::Number(n)) => n.to_string(),
             Some(other) => {
-                return Err(Bad::whole(format!("id must be a text or a number, not {other}")));
+                return Err(Bad::whole(format!(
+                    "id must be a text or a number, not {other}"
+                )));
             }
         };
         let address = url(read.url.trim())?;
@@ -187,7 +203,8 @@ impl Parser {
             None | Some(serde_json::Value::Null) => None,
             Some(serde_json::Value::Number(n)) => {
                 let secs = n.as_f64().filter(|s| (0.0..=1e9).contains(s));
-                let secs = secs.ok_or_else(|| Bad::whole(format!("patience {n}: not in 0..1e9")))?;
+                let secs =
+                    secs.ok_or_else(|| Bad::whole(format!("patience {n}: not in 0..1e9")))?;
                 Some(std::time::Duration::from_secs_f64(secs))
             }
             Some(serde_json::Value::String(s)) => {
@@ -197,7 +214,9 @@ impl Parser {
         };
         let priority = line.priority.unwrap_or(3);
         if priority > 7 {
-            return Err(Bad::whole(format!("priority {priority}: it goes from 0 (first) to 7")));
+            return Err(Bad::whole(format!(
+                "priority {priority}: it goes from 0 (first) to 7"
+            )));
         }
         if line.cost == Some(0) {
             return Err(Bad::whole("cost 0: a request costs 1 at least"));
@@ -212,7 +231,12 @@ impl Parser {
             patience,
             safety: None,
         };
-        Ok(Parsed { id, url, priority, wanted })
+        Ok(Parsed {
+            id,
+            url,
+            priority,
+            wanted,
+        })
     }
 }
 
@@ -226,7 +250,10 @@ fn url(text: &str) -> Result<Url, Bad> {
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
         "http" | "https" => Err(Bad::new(1, "a URL without a host")),
-        other => Err(Bad::new(1, format!("{other}: only http and https are fetched"))),
+        other => Err(Bad::new(
+            1,
+            format!("{other}: only http and https are fetched"),
+        )),
     }
 }
 
@@ -264,9 +291,22 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
-        assert_eq!(json(r#"{"url":"https://a.example/""#).unwrap_err().column, 27);
-        assert!(json(r#"{"uri":"https://a.example/"}"#).unwrap_err().why.contains("uri"));
-        assert!(json(r#"{"url":"ftp://a.example/"}"#).unwrap_err().why.contains("ftp"));
+        assert_eq!(
+            json(r#"{"url":"https://a.example/""#).unwrap_err().column,
+            27
+        );
+        assert!(
+            json(r#"{"uri":"https://a.example/"}"#)
+                .unwrap_err()
+                .why
+                .contains("uri")
+        );
+        assert!(
+            json(r#"{"url":"ftp://a.example/"}"#)
+                .unwrap_err()
+                .why
+                .contains("ftp")
+        );
         assert!(json(r#"{"url":"https://a.example/","priority":9}"#).is_err());
         assert!(json(r#"{"url":"https://a.example/","headers":{"a b":"c"}}"#).is_err());
     }

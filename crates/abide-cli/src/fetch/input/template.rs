@@ -3,7 +3,11 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// What a value may contain unescaped: nothing that could leave its place in the address.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// A template, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +32,9 @@ impl Template {
             };
             let Some(column) = columns.iter().position(|c| c == name.trim()) else {
                 let known = columns.join(", ");
-                return Err(format!("--url {text}: no column {name:?} in the input; it has: {known}"));
+                return Err(format!(
+                    "--url {text}: no column {name:?} in the input; it has: {known}"
+                ));
             };
             parts.push(Part::Text(before.to_owned()));
             parts.push(Part::Column(column));
@@ -36,7 +42,9 @@ impl Template {
         }
         parts.push(Part::Text(rest.to_owned()));
         if !parts.iter().any(|p| matches!(p, Part::Column(_))) {
-            return Err(format!("--url {text}: it names no {{column}}, so every row would ask the same"));
+            return Err(format!(
+                "--url {text}: it names no {{column}}, so every row would ask the same"
+            ));
         }
         Ok(Self { parts })
     }
@@ -75,7 +83,10 @@ mod tests {
     fn values_cannot_leave_their_place() {
         let t = Template::new("https://a.example/{isbn}?t={title}", &columns()).unwrap();
         let row = ::csv::ByteRecord::from(vec!["../1", "a&b c"]);
-        assert_eq!(t.fill(&row).unwrap(), "https://a.example/..%2F1?t=a%26b%20c");
+        assert_eq!(
+            t.fill(&row).unwrap(),
+            "https://a.example/..%2F1?t=a%26b%20c"
+        );
     }
 
     #[test]

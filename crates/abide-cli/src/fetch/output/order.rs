@@ -26,7 +26,13 @@ impl<T> Order<T> {
     pub(super) fn new(expected: Vec<u32>) -> io::Result<Self> {
         let mut expected = expected.into_iter();
         let next = expected.next();
-        Ok(Self { expected, next, aside: BTreeMap::new(), file: tempfile::tempfile()?, end: 0 })
+        Ok(Self {
+            expected,
+            next,
+            aside: BTreeMap::new(),
+            file: tempfile::tempfile()?,
+            end: 0,
+        })
     }
 
     /// Takes a line; hands on to `emit` whatever is due now, in order.

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-
 /// Where lines go.
 #[derive(Debug)]
 pub(crate) enum Target {
@@ -46,11 +45,15 @@ impl Target {
 /// Opens the output. A new run does not write over what is there; a resumed one cuts off what
 /// was not committed.
 pub(crate) fn open(path: Option<&Path>, resume: bool, committed: u64) -> anyhow::Result<Target> {
-    let Some(path) = path else { return Ok(Target::Stdout) };
+    let Some(path) = path else {
+        return Ok(Target::Stdout);
+    };
     let shown = path.display();
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    let mut file = options.open(path).with_context(|| format!("the output {shown} cannot be opened"))?;
+    let mut file = options
+        .open(path)
+        .with_context(|| format!("the output {shown} cannot be opened"))?;
     let length = file
         .metadata()
         .with_context(|| format!("the output {shown} cannot be read"))?
@@ -71,8 +74,13 @@ pub(crate) fn open(path: Option<&Path>, resume: bool, committed: u64) -> anyhow:
 /// Drops the lines of skipped items from an output, so that asking again leaves one line an item.
 /// Returns the new length.
 pub(crate) fn without_skipped(target: &mut Target) -> anyhow::Result<Option<u64>> {
-    let Target::File(file, path) = target else { return Ok(None) };
-    let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let Target::File(file, path) = target else {
+        return Ok(None);
+    };
+    let dir = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or_else(|| Path::new("."));
     let shown = path.display().to_string();
     let what = || format!("the output {shown} cannot be rewritten without its skipped items");
     let mut next = tempfile::NamedTempFile::new_in(dir).with_context(what)?;
@@ -116,7 +124,9 @@ pub(crate) fn rescan(path: &Path) -> anyhow::Result<Found> {
     let mut reader = BufReader::new(File::open(path).with_context(what)?);
     let (mut found, mut line) = (Found::default(), Vec::new());
     while reader.read_until(b'\n', &mut line).with_context(what)? > 0 {
-        let Ok(id) = serde_json::from_slice::<Id>(&line) else { break };
+        let Ok(id) = serde_json::from_slice::<Id>(&line) else {
+            break;
+        };
         if !line.ends_with(b"\n") {
             break;
         }
@@ -158,7 +168,8 @@ mod tests {
         std::fs::write(&path, lines).unwrap();
         let mut t = open(Some(&path), true, lines.len() as u64).unwrap();
         let length = without_skipped(&mut t).unwrap().unwrap();
-        t.write(b"{\"id\":\"2\",\"outcome\":\"done\"}\n", false).unwrap();
+        t.write(b"{\"id\":\"2\",\"outcome\":\"done\"}\n", false)
+            .unwrap();
         let now = std::fs::read_to_string(&path).unwrap();
         assert_eq!(now.lines().count(), 2);
         assert_eq!(length, 28);

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use abide::Client;
+use abide::core::WallTime;
 use abide::run::{Outcome, Report};
-use abide::store::sqlite::{Finished, Ledger, Outcome as Stored, Progress, Totals};
-use abide::{Client, WallTime};
+use abide::store::sqlite::ledger::{Finished, Ledger, Outcome as Stored, Progress, Totals};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
@@ -87,7 +88,9 @@ impl Handle {
         }
         let kib = report.body.as_ref().map_or(1, |b| b.len() / 1024 + 1);
         let kib = u32::try_from(kib).unwrap_or(u32::MAX).min(KIB_UNDER_WAY);
-        let Ok(room) = Arc::clone(&self.room).acquire_many_owned(kib).await else { return };
+        let Ok(room) = Arc::clone(&self.room).acquire_many_owned(kib).await else {
+            return;
+        };
         // The writer ends only when every sender is gone.
         let _ = self.tx.send((report, room)).await;
     }
@@ -114,10 +117,19 @@ pub(crate) fn start(
 ) -> io::Result<(Handle, std::thread::JoinHandle<()>)> {
     let (tx, rx) = mpsc::channel(4 * LINES);
     let room = Arc::new(Semaphore::new(KIB_UNDER_WAY as usize));
-    let handle = Handle { tx, room, tally: Arc::clone(&tally) };
+    let handle = Handle {
+        tx,
+        room,
+        tally: Arc::clone(&tally),
+    };
     let order = writing.ordered.clone().map(Order::new).transpose()?;
     let runtime = tokio::runtime::Handle::current();
-    let mut writer = Writer { w: writing, tally, order, group: Group::default() };
+    let mut writer = Writer {
+        w: writing,
+        tally,
+        order,
+        group: Group::default(),
+    };
     let thread = std::thread::Builder::new()
         .name("abide-writer".to_owned())
         .spawn(move || writer.run(rx, &runtime))?;
@@ -173,7 +185,9 @@ impl Writer {
         {
             match attempt(|| bodies.save(&id, report.content_type.as_deref(), body)) {
                 Ok(name) => file = Some(name),
-                Err(e) => return self.broke(&format!("the body of item {id} cannot be saved: {e}")),
+                Err(e) => {
+                    return self.broke(&format!("the body of item {id} cannot be saved: {e}"));
+                }
             }
         }
         let finished = Finished {
@@ -251,7 +265,10 @@ impl Writer {
     }
 
     fn broke(&self, why: &str) {
-        self.tally.broken.lock().get_or_insert_with(|| why.to_owned());
+        self.tally
+            .broken
+            .lock()
+            .get_or_insert_with(|| why.to_owned());
         self.tally.is_broken.store(true, Ordering::Relaxed);
         self.tally.changed.notify_one();
     }
