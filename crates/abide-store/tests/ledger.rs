@@ -1,6 +1,10 @@
 //! The ledger of a run.
 
 #![cfg(feature = "sqlite")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests stop at the first surprise"
+)]
 
 mod common;
 

@@ -1,6 +1,10 @@
 //! What the file adds: other processes, restarts, and everything that can be wrong with it.
 
 #![cfg(feature = "sqlite")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests stop at the first surprise"
+)]
 
 mod common;
 
