@@ -34,6 +34,7 @@ mod layer;
 mod policy;
 mod show;
 mod table;
+mod text;
 mod units;
 mod value;
 
@@ -48,5 +49,6 @@ pub use knob::Knob;
 pub use policy::FetchPolicy;
 pub use show::{show, show_json};
 pub use table::KNOBS;
+pub use text::{duration, rate, size};
 pub use units::Rate;
 pub use value::Value;

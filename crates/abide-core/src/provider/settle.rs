@@ -261,6 +261,7 @@ impl Provider {
                     since: now,
                     set_by,
                     probes,
+                    lifted: false,
                 };
                 gate.hold = Some(hold);
                 if probes {
