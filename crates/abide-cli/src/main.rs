@@ -1,5 +1,6 @@
 //! The `abide` command: one file a verb, no decision of its own.
 
+mod config;
 mod demo;
 mod exit;
 mod fetch;
@@ -25,6 +26,7 @@ struct Cli {
 enum Verb {
     /// Show the main job end to end against a simulated provider on this machine.
     Demo(demo::Args),
+    Config(config::Args),
     Fetch(Box<fetch::Args>),
     Runs(runs::Args),
 }
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.verb {
         Verb::Demo(args) => demo::run(&args),
+        Verb::Config(args) => config::run(&args),
         Verb::Fetch(args) => fetch::run(&args),
         Verb::Runs(args) => runs::run(&args),
     };

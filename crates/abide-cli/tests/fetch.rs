@@ -7,8 +7,8 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
+use abide_sim::Answer;
 use abide_sim::policy::{Hint, Plain, Quota, Reset, Service, Timed, TokenBucket};
-use abide_sim::{Answer, Provider};
 use common::{Scene, by_id, code, count, err};
 use serde_json::Value;
 
@@ -258,7 +258,7 @@ fn a_body_that_is_too_large_fails_its_item_saying_so() {
 
 #[test]
 fn statuses_count_as_done_as_wanted() {
-    let answer = Answer::new(http::StatusCode::CONFLICT);
+    let answer = Answer::new(http::StatusCode::CONFLICT, "{}");
     let scene = Scene::new(Plain::answering(answer));
     scene.list(1);
     let out = scene.run(&[
@@ -565,5 +565,4 @@ fn the_server_is_real() {
     scene.list(3);
     scene.run(&["fetch", "list.txt", "--quiet"]);
     assert_eq!(scene.server.read(|t| t.accepted), 3);
-    let _: Option<Provider> = None;
 }

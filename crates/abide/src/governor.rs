@@ -1,6 +1,7 @@
 //! The shared handle to all providers of a process.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,7 +19,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::clock::{Clock, System};
 use crate::names::Names;
 use crate::shard::{Handle, Shard};
-use crate::target::Target;
+use crate::target::{self, Target};
 
 /// How many generic providers are remembered; idle ones make room. Each is a few KiB.
 const REMEMBERED: usize = 10_000;
@@ -27,23 +28,50 @@ const REMEMBERED: usize = 10_000;
 /// waits: new holds are seen within 100 ms.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Finds the configured provider of a host and port; `None` where it is its own.
+type Namer = Arc<dyn Fn(&str, u16) -> Option<String> + Send + Sync>;
+
+/// How a provider is treated: its gates, and how its answers are read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Treatment {
+    /// Its gates.
+    pub policy: ProviderPolicy,
+    /// How its answers are read, and which are tried again.
+    pub classify: ClassifyPolicy,
+}
+
 /// Somebody who wants to hear everything, with the provider's name.
 type Listener = UnboundedSender<(Arc<str>, Event)>;
 
 /// What all providers of a governor share.
-#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) names: Names,
-    pub(crate) classify: ClassifyPolicy,
+    pub(crate) namer: Option<Namer>,
     remembered: Mutex<HashMap<StoreKey, StoredGate>>,
     dice: Mutex<fastrand::Rng>,
     listeners: Mutex<Vec<Listener>>,
     used: AtomicU64,
 }
 
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Shared {
+    /// The provider's name for an address.
+    pub(crate) fn provider_of(&self, url: &url::Url) -> Option<String> {
+        let host = url.host_str()?;
+        let port = url.port_or_known_default().unwrap_or(0);
+        let named = self.namer.as_ref().and_then(|namer| namer(host, port));
+        named.or_else(|| target::provider_name(url))
+    }
+
     pub(crate) fn remembered(&self, key: &StoreKey) -> Option<StoredGate> {
         self.remembered.lock().remove(key)
     }
@@ -99,19 +127,26 @@ pub struct Governor {
 
 #[derive(Debug)]
 struct Policies {
-    default: ProviderPolicy,
-    named: HashMap<String, ProviderPolicy>,
+    default: Treatment,
+    named: HashMap<String, Treatment>,
 }
 
 /// Builds a [`Governor`].
-#[derive(Debug)]
 pub struct GovernorBuilder {
     clock: Arc<dyn Clock>,
     store: Option<Arc<dyn Store>>,
     seed: Option<u64>,
-    default: ProviderPolicy,
-    named: HashMap<String, ProviderPolicy>,
-    classify: ClassifyPolicy,
+    default: Treatment,
+    named: HashMap<String, Treatment>,
+    namer: Option<Namer>,
+}
+
+impl fmt::Debug for GovernorBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GovernorBuilder")
+            .field("default", &self.default)
+            .finish_non_exhaustive()
+    }
 }
 
 impl GovernorBuilder {
@@ -139,21 +174,32 @@ impl GovernorBuilder {
     /// The policy of providers that have none of their own.
     #[must_use]
     pub fn policy(mut self, policy: ProviderPolicy) -> Self {
-        self.default = policy;
+        self.default.policy = policy;
         self
     }
 
-    /// The policy of one provider.
+    /// The treatment of one provider.
     #[must_use]
-    pub fn provider_policy(mut self, provider: &str, policy: ProviderPolicy) -> Self {
-        self.named.insert(provider.to_owned(), policy);
+    pub fn treat(mut self, provider: &str, treatment: Treatment) -> Self {
+        self.named.insert(provider.to_owned(), treatment);
+        self
+    }
+
+    /// How the configured provider of a host and port is found; where it says `None`, an origin
+    /// is its own provider.
+    #[must_use]
+    pub fn named_by(
+        mut self,
+        namer: impl Fn(&str, u16) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.namer = Some(Arc::new(namer));
         self
     }
 
     /// How answers are read.
     #[must_use]
     pub fn classify(mut self, policy: ClassifyPolicy) -> Self {
-        self.classify = policy;
+        self.default.classify = policy;
         self
     }
 
@@ -181,7 +227,7 @@ impl GovernorBuilder {
             clock: self.clock,
             store,
             names,
-            classify: self.classify,
+            namer: self.namer,
             remembered: Mutex::new(remembered),
             dice: Mutex::new(dice),
             listeners: Mutex::default(),
@@ -216,9 +262,9 @@ impl Governor {
             clock: Arc::new(System),
             store: None,
             seed: None,
-            default: ProviderPolicy::default(),
+            default: Treatment::default(),
             named: HashMap::new(),
-            classify: ClassifyPolicy::default(),
+            namer: None,
         }
     }
 
@@ -248,21 +294,19 @@ impl Governor {
                 shards.remove(&name);
             }
         }
-        let policy = self
-            .policies
-            .named
-            .get(name)
-            .unwrap_or(&self.policies.default);
+        let named = self.policies.named.get(name);
+        let treatment = named.unwrap_or(&self.policies.default);
         let instance = self.shared.dice.lock().u64(..);
-        let machine = Provider::new(policy.clone(), instance);
-        let shard = Shard::new(name, Arc::clone(&self.shared), machine);
+        let machine = Provider::new(treatment.policy.clone(), instance);
+        let classify = treatment.classify.clone();
+        let shard = Shard::new(name, Arc::clone(&self.shared), machine, classify);
         shards.insert(Arc::clone(shard.name()), Arc::clone(&shard));
         shard
     }
 
     /// The target of a request: its provider and account, or `None` when its URL has no host.
     pub fn target(&self, url: &url::Url, headers: &http::HeaderMap) -> Option<Target> {
-        Target::of(&self.shared.names, url, headers)
+        Target::of(&self.shared, url, headers)
     }
 
     /// Everything that happens to any provider from now on. Holds are rare, so nothing is lost

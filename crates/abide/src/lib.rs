@@ -35,7 +35,7 @@ pub use abide_core as core;
 pub use abide_store as store;
 pub use client::{CallOptions, Client, ClientBuilder, RequestBuilder};
 pub use error::{Error, LastAnswer, TurnedAway};
-pub use governor::{Governor, GovernorBuilder, HeldGate};
+pub use governor::{Governor, GovernorBuilder, HeldGate, Treatment};
 pub use permit::{Admission, BeforeStart, Permit};
 pub use response::{BodyError, Response};
 pub use shard::Handle;

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use abide_core::classify::ClassifyPolicy;
 use abide_core::gate::{GateKey, GateSet};
 use abide_core::hold::Hold;
 use abide_core::provider::{Action, Event, GateView, News, Pass, Provider, Ticket};
@@ -37,6 +38,7 @@ pub type Handle = Arc<Shard>;
 pub struct Shard {
     name: Arc<str>,
     shared: Arc<Shared>,
+    classify: ClassifyPolicy,
     state: Mutex<State>,
     /// Apart from the machine: answers are read outside its lock.
     skew: Mutex<Skew>,
@@ -64,10 +66,16 @@ struct Deeds {
 }
 
 impl Shard {
-    pub(crate) fn new(name: &str, shared: Arc<Shared>, machine: Provider) -> Handle {
+    pub(crate) fn new(
+        name: &str,
+        shared: Arc<Shared>,
+        machine: Provider,
+        classify: ClassifyPolicy,
+    ) -> Handle {
         Arc::new(Self {
             name: name.into(),
             shared,
+            classify,
             state: Mutex::new(State {
                 machine,
                 waiters: HashMap::new(),
@@ -84,6 +92,11 @@ impl Shard {
     /// The provider's name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// How its answers are read.
+    pub(crate) const fn classify(&self) -> &ClassifyPolicy {
+        &self.classify
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use http::HeaderMap;
 use url::Url;
 
+use crate::governor::Shared;
 use crate::names::{Credential, Names};
 
 /// The names under which credentials travel in a query: read for telling accounts apart, and
@@ -55,10 +56,11 @@ pub struct Target {
 
 impl Target {
     /// The target of a request, or `None` when its URL has no host.
-    pub(crate) fn of(names: &Names, url: &Url, headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn of(shared: &Shared, url: &Url, headers: &HeaderMap) -> Option<Self> {
+        let provider = shared.provider_of(url)?;
         Some(Self {
-            provider: provider_name(url)?,
-            account: account(names, url, headers),
+            provider,
+            account: account(&shared.names, url, headers),
         })
     }
 }
@@ -137,12 +139,22 @@ pub fn redacted(url: &Url) -> String {
 mod tests {
     use super::*;
 
-    fn names() -> Names {
-        Names::new((1, 2), [7; 32])
+    fn target(url: &str) -> Target {
+        let governor = crate::Governor::builder().build().unwrap();
+        Target::of(
+            governor.shared(),
+            &Url::parse(url).unwrap(),
+            &HeaderMap::new(),
+        )
+        .unwrap()
     }
 
-    fn target(url: &str) -> Target {
-        Target::of(&names(), &Url::parse(url).unwrap(), &HeaderMap::new()).unwrap()
+    fn account_of(url: &str) -> Credential {
+        account(
+            &Names::new((1, 2), [7; 32]),
+            &Url::parse(url).unwrap(),
+            &HeaderMap::new(),
+        )
     }
 
     #[test]
@@ -150,16 +162,16 @@ mod tests {
         assert_eq!(target("https://a.example/x").provider, "a.example");
         assert_eq!(target("http://127.0.0.1:8080/x").provider, "127.0.0.1:8080");
         assert_eq!(
-            target("https://a.example/x"),
-            target("https://a.example/y?page=2")
+            account_of("https://a.example/x"),
+            account_of("https://a.example/y?page=2")
         );
         assert_ne!(
-            target("https://a.example/?key=1"),
-            target("https://a.example/?key=2")
+            account_of("https://a.example/?key=1"),
+            account_of("https://a.example/?key=2")
         );
         assert_ne!(
-            target("https://u:1@a.example/"),
-            target("https://u:2@a.example/")
+            account_of("https://u:1@a.example/"),
+            account_of("https://u:2@a.example/")
         );
     }
 

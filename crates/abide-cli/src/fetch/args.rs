@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) ordered: bool,
 
-    /// Requests on the wire at once [default: 8]
+    /// Requests on the wire at once, all providers together [default: 8]
     #[arg(long, short, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) concurrency: Option<u32>,
     /// Send no faster than this to a provider, as 50/s, 100/2s or 1/10s
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// Sends an item, the first one included [default: 8]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) attempts: Option<u32>,
-    /// One attempt, head and body [default: 60s]
+    /// How long an attempt may take to its head, and its body stand still [default: 30s]
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
 
@@ -89,12 +89,12 @@ pub(crate) struct Args {
     /// A contact (mail or URL) to put into the User-Agent; some providers serve known callers better
     #[arg(long, value_name = "TEXT", conflicts_with = "user_agent")]
     pub(crate) contact: Option<String>,
-    /// Redirects followed
-    #[arg(long, default_value_t = 10)]
-    pub(crate) max_redirects: u32,
-    /// The largest body; a larger one fails its item
-    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
-    pub(crate) max_body: String,
+    /// Redirects followed [default: 10]
+    #[arg(long)]
+    pub(crate) max_redirects: Option<u32>,
+    /// The largest body; a larger one fails its item [default: 64MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_body: Option<String>,
     /// Statuses that count as done, as 200-299,304
     #[arg(long, value_name = "LIST", default_value = "200-299")]
     pub(crate) done_status: String,

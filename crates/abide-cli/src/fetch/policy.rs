@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use abide::core::pace::Window;
-use abide::core::policy::ProviderPolicy;
 use abide::run::BulkPolicy;
 use abide::store::Store;
-use abide::{Client, Governor};
+use abide::{Client, Governor, Treatment};
+use abide_config::{Config, FetchPolicy, Flag, Use};
 use anyhow::Context;
 use http::HeaderMap;
 use rustls::pki_types::CertificateDer;
@@ -21,11 +20,10 @@ use crate::exit::Usage;
 pub(crate) struct Setup {
     pub(crate) bulk: BulkPolicy,
     pub(crate) headers: HeaderMap,
-    provider: ProviderPolicy,
+    config: Config,
+    fetch: FetchPolicy,
     roots: Vec<CertificateDer<'static>>,
-    user_agent: String,
     proxy: Option<reqwest::Proxy>,
-    max_redirects: u32,
 }
 
 fn usage(flag: &str, why: impl std::fmt::Display) -> anyhow::Error {
@@ -34,67 +32,57 @@ fn usage(flag: &str, why: impl std::fmt::Display) -> anyhow::Error {
 
 impl Setup {
     pub(crate) fn new(args: &Args) -> anyhow::Result<Self> {
+        let config = crate::config::load(args.config.as_deref(), flags(args))?;
+        let fetch = config.fetch();
         let mut bulk = BulkPolicy::default();
-        let mut provider = ProviderPolicy::default();
-        provider.breaker = Some(abide::core::breaker::BreakerPolicy::for_run());
-        let time = |flag: &str, text: &Option<String>| match text {
-            None => Ok(None),
-            Some(t) => abide_config::duration(t)
-                .map(Some)
-                .map_err(|e| usage(flag, e)),
-        };
-        if let Some(n) = args.concurrency {
-            bulk.wire = n as usize;
+        bulk.run = config.run(None);
+        bulk.call = config.call(Use::Fetch, None);
+        for name in config.providers() {
+            let own = (config.run(Some(name)), config.call(Use::Fetch, Some(name)));
+            bulk.named.insert(name.to_owned(), own);
         }
-        let wire = u32::try_from(bulk.wire).unwrap_or(u32::MAX);
-        bulk.run.concurrency = wire;
-        provider.provider.concurrency = wire;
-        if let Some(rate) = &args.rate {
-            let rate = abide_config::rate(rate).map_err(|e| usage("--rate", e))?;
-            provider.provider.windows = vec![Window::interval(rate.interval())];
-        }
-        if let Some(t) = time("--patience", &args.patience)? {
-            bulk.run.patience = t;
-        }
-        bulk.run.wait_max = time("--wait-max", &args.wait_max)?.or(bulk.run.wait_max);
-        if let Some(t) = time("--budget", &args.budget)? {
-            bulk.run.wait_budget = t;
-        }
-        if let Some(n) = args.attempts {
-            bulk.call.attempts = n;
-        }
-        if let Some(t) = time("--timeout", &args.timeout)? {
-            bulk.attempt_timeout = t;
-        }
-        bulk.max_body = abide_config::size(&args.max_body).map_err(|e| usage("--max-body", e))?;
+        bulk.wire = bulk.run.concurrency as usize;
+        bulk.max_body = fetch.max_body;
         bulk.done = statuses(&args.done_status)?;
         Ok(Self {
             bulk,
             headers: headers(args)?,
-            provider,
+            config,
+            fetch,
             roots: args
                 .cacert
                 .as_deref()
                 .map(roots)
                 .transpose()?
                 .unwrap_or_default(),
-            user_agent: user_agent(args),
             proxy: args.proxy.as_deref().map(proxy).transpose()?,
-            max_redirects: args.max_redirects,
         })
     }
 
     pub(crate) fn governor(&self, store: Arc<dyn Store>) -> anyhow::Result<Governor> {
-        Ok(Governor::builder()
+        let treatment = |name| Treatment {
+            policy: self.config.provider(Use::Fetch, name),
+            classify: self.config.classify(Use::Fetch, name),
+        };
+        let default = treatment(None);
+        let mut builder = Governor::builder()
             .store(store)
-            .policy(self.provider.clone())
-            .build()?)
+            .policy(default.policy)
+            .classify(default.classify);
+        for name in self.config.providers() {
+            builder = builder.treat(name, treatment(Some(name)));
+        }
+        let config = self.config.clone();
+        let namer = move |host: &str, port| config.provider_of(host, port).map(str::to_owned);
+        Ok(builder.named_by(namer).build()?)
     }
 
     pub(crate) fn client(&self, governor: Governor) -> anyhow::Result<Client> {
         let mut http = reqwest::Client::builder()
-            .user_agent(&self.user_agent)
+            .user_agent(self.user_agent())
             .cookie_store(true)
+            .connect_timeout(self.fetch.timeout)
+            .read_timeout(self.fetch.timeout)
             // As many as may be on the wire: a connection thrown away is a handshake wasted.
             .pool_max_idle_per_host(self.bulk.wire);
         if let Some(proxy) = &self.proxy {
@@ -104,10 +92,49 @@ impl Setup {
             .roots(self.roots.clone())
             .http(http)
             .governor(governor)
-            .max_redirects(self.max_redirects)
+            .max_redirects(self.fetch.max_redirects)
             .build()?;
         Ok(client)
     }
+
+    fn user_agent(&self) -> String {
+        let own = concat!("abide/", env!("CARGO_PKG_VERSION"));
+        match (&self.fetch.user_agent, &self.fetch.contact) {
+            (Some(text), _) => text.clone(),
+            (None, Some(contact)) => format!("{own} ({contact})"),
+            (None, None) => own.to_owned(),
+        }
+    }
+}
+
+/// The options that set a knob.
+fn flags(args: &Args) -> Vec<Flag> {
+    let number = |n: &Option<u32>| n.map(|n| n.to_string());
+    let given = [
+        ("--concurrency", "concurrency", number(&args.concurrency)),
+        ("--rate", "rate", args.rate.clone()),
+        ("--patience", "patience", args.patience.clone()),
+        ("--wait-max", "wait.max", args.wait_max.clone()),
+        ("--budget", "run.budget", args.budget.clone()),
+        ("--attempts", "attempts", number(&args.attempts)),
+        ("--timeout", "timeout", args.timeout.clone()),
+        (
+            "--max-redirects",
+            "max_redirects",
+            number(&args.max_redirects),
+        ),
+        ("--max-body", "max_body", args.max_body.clone()),
+        ("--user-agent", "user_agent", args.user_agent.clone()),
+        ("--contact", "contact", args.contact.clone()),
+    ];
+    let flag = |(name, key, value): (&str, &'static str, Option<String>)| {
+        value.map(|value| Flag {
+            name: name.to_owned(),
+            key,
+            value,
+        })
+    };
+    given.into_iter().filter_map(flag).collect()
 }
 
 fn headers(args: &Args) -> anyhow::Result<HeaderMap> {
@@ -130,15 +157,6 @@ fn first_word(text: &str) -> String {
         .chars()
         .take(20)
         .collect()
-}
-
-fn user_agent(args: &Args) -> String {
-    let own = concat!("abide/", env!("CARGO_PKG_VERSION"));
-    match (&args.user_agent, &args.contact) {
-        (Some(text), _) => text.clone(),
-        (None, Some(contact)) => format!("{own} ({contact})"),
-        (None, None) => own.to_owned(),
-    }
 }
 
 fn roots(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {

@@ -1,5 +1,9 @@
 //! A simulated provider, a folder, and the real binary.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "test code; each file uses its part"
+)]
 
 use std::collections::BTreeMap;
 use std::fs;

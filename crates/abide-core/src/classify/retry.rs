@@ -58,6 +58,11 @@ impl RetryOn {
         }
     }
 
+    /// Whether failures of the exchange are tried again at all.
+    pub fn repeats(&self) -> bool {
+        !self.phases.is_empty()
+    }
+
     /// Whether this failure of the exchange is tried again.
     pub fn covers_transport(&self, transport: &Transport) -> bool {
         self.phases.contains(&transport.phase)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
-use super::Item;
+use super::{Item, RunPolicy};
 use crate::time::Instant;
 use crate::verdict::Verdict;
 
@@ -38,8 +38,9 @@ pub(super) struct Waits {
     pub(super) waited: Duration,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lane {
+    pub(super) policy: RunPolicy,
     pending: BTreeMap<u8, VecDeque<Item>>,
     pub(super) in_hand: u32,
     pub(super) answers: u64,
@@ -48,9 +49,27 @@ pub(super) struct Lane {
     pub(super) stopped: Option<Stop>,
     waited: Duration,
     closed: Option<(Instant, Instant)>,
+    /// Waiting for the opening is not affordable: items are taken in hand all the same, to be
+    /// turned away and counted.
+    unaffordable: bool,
 }
 
 impl Lane {
+    pub(super) fn new(policy: RunPolicy) -> Self {
+        Self {
+            policy,
+            pending: BTreeMap::new(),
+            in_hand: 0,
+            answers: 0,
+            streak: 0,
+            waits: HashMap::new(),
+            stopped: None,
+            waited: Duration::ZERO,
+            closed: None,
+            unaffordable: false,
+        }
+    }
+
     pub(super) fn push(&mut self, item: Item, priority: u8) {
         self.pending.entry(priority).or_default().push_back(item);
     }
@@ -79,7 +98,7 @@ impl Lane {
     }
 
     pub(super) fn is_closed(&self, now: Instant) -> bool {
-        self.stopped.is_some() || self.closed_until(now).is_some()
+        self.stopped.is_some() || (self.closed_until(now).is_some() && !self.unaffordable)
     }
 
     /// Wall time the holds have blocked so far: the union, not a sum over items.
@@ -95,7 +114,8 @@ impl Lane {
         self.waited(now) + until.since(now) <= budget
     }
 
-    pub(super) fn close(&mut self, now: Instant, until: Instant) {
+    pub(super) fn close(&mut self, now: Instant, until: Instant, affordable: bool) {
+        self.unaffordable = !affordable;
         let until = self.closed_until(now).map_or(until, |old| old.max(until));
         self.waited = self.waited(now);
         self.closed = Some((now, until));
@@ -104,6 +124,7 @@ impl Lane {
     pub(super) fn open(&mut self, now: Instant) {
         self.waited = self.waited(now);
         self.closed = None;
+        self.unaffordable = false;
     }
 
     pub(super) fn closing(&self, now: Instant) -> Closing {

@@ -116,9 +116,19 @@ impl Run {
         &self.policy
     }
 
+    /// The knobs of a lane.
+    pub fn policy_of(&self, lane: LaneId) -> &RunPolicy {
+        &self.lanes[lane.0 as usize].policy
+    }
+
     /// A new lane: one a provider and account.
     pub fn lane(&mut self) -> LaneId {
-        self.lanes.push(Lane::default());
+        self.lane_with(self.policy.clone())
+    }
+
+    /// A new lane with knobs of its own.
+    pub fn lane_with(&mut self, policy: RunPolicy) -> LaneId {
+        self.lanes.push(Lane::new(policy));
         LaneId(u32::try_from(self.lanes.len() - 1).unwrap_or(u32::MAX))
     }
 
@@ -133,7 +143,7 @@ impl Run {
         for _ in 0..self.lanes.len() {
             self.cursor = (self.cursor + 1) % self.lanes.len();
             let lane = &mut self.lanes[self.cursor];
-            if lane.in_hand >= self.policy.concurrency || lane.is_closed(now) {
+            if lane.in_hand >= lane.policy.concurrency || lane.is_closed(now) {
                 continue;
             }
             if let Some(item) = lane.pop() {
@@ -161,8 +171,8 @@ impl Run {
 
     /// An item in hand was refused and could be sent again once the hold is over.
     pub fn refused(&mut self, now: Instant, lane: LaneId, item: Item, until: Instant) -> Turn {
-        let p = &self.policy;
         let lane = &mut self.lanes[lane.0 as usize];
+        let p = lane.policy.clone();
         if lane.stopped.is_some() {
             return Turn::GiveUp;
         }
@@ -194,12 +204,12 @@ impl Run {
         until: Instant,
         patience: Duration,
     ) -> Turn {
-        let p = &self.policy;
         let lane = &mut self.lanes[lane.0 as usize];
+        let p = &lane.policy;
         let wait = until.since(now);
         let affords = wait <= p.wait_max.unwrap_or(patience).min(patience)
             && lane.affords(now, until, p.wait_budget);
-        lane.close(now, until);
+        lane.close(now, until, affords);
         if affords { Turn::Wait } else { Turn::GiveUp }
     }
 
@@ -210,8 +220,8 @@ impl Run {
 
     /// An item in hand is over.
     pub fn end(&mut self, now: Instant, lane: LaneId, item: Item, end: &End) {
-        let streak = self.policy.streak;
         let lane = &mut self.lanes[lane.0 as usize];
+        let streak = lane.policy.streak;
         lane.in_hand = lane.in_hand.saturating_sub(1);
         self.in_hand = self.in_hand.saturating_sub(1);
         lane.waits.remove(&item);
@@ -227,7 +237,7 @@ impl Run {
             } => {
                 lane.streak += 1;
                 if lane.streak >= streak {
-                    lane.stop(now, Verdict::Unavailable, *retry_at, self.policy.streak);
+                    lane.stop(now, Verdict::Unavailable, *retry_at, streak);
                 }
             }
             End::Refused(r) => {
@@ -275,7 +285,7 @@ impl Run {
         let waiting = self
             .lanes
             .iter()
-            .filter(|l| !l.is_empty() && l.stopped.is_none());
+            .filter(|l| !l.is_empty() && l.is_closed(now) && l.stopped.is_none());
         waiting.filter_map(|l| l.closed_until(now)).min()
     }
 }

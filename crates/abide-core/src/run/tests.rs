@@ -159,3 +159,14 @@ fn sc_h16_a_held_lane_takes_nothing_and_the_others_go_on() {
     assert_eq!(run.next_opening(at(1)), Some(at(60)));
     assert_eq!(run.take(at(60)).unwrap().0, held);
 }
+
+#[test]
+fn a_hold_that_is_not_affordable_turns_items_away_instead_of_waiting() {
+    let (mut run, lane) = run(1000);
+    assert_eq!(run.closed(at(0), lane, at(3600), secs(300)), Turn::GiveUp);
+    for _ in 0..3 {
+        let (_, item) = run.take(at(0)).unwrap();
+        run.end(at(0), lane, item, &refused(3600, Verdict::RateLimited));
+    }
+    assert_eq!(run.stop(lane).unwrap().retry_at, Some(at(3600)));
+}

@@ -49,6 +49,10 @@ pub(crate) trait Hooks: Send {
         async { Ok(()) }
     }
 
+    /// Whether an answer that broke off in its body may be asked for again: only while nothing of
+    /// it has reached the caller.
+    const REPEATS_BODIES: bool = false;
+
     /// An attempt was refused and a repeat is planned; `false` gives up.
     fn repeats_after(&mut self, _now: Instant, _finding: &Finding) -> bool {
         true
@@ -80,11 +84,11 @@ impl Client {
     }
 
     /// Makes one call.
-    pub(crate) async fn run(
+    pub(crate) async fn run<H: Hooks>(
         &self,
         mut request: reqwest::Request,
         options: &CallOptions,
-        hooks: &mut impl Hooks,
+        hooks: &mut H,
     ) -> Result<Response, Error> {
         let governor = &self.inner.governor;
         let shared = governor.shared();
@@ -152,7 +156,8 @@ impl Client {
                             return Err(e.into());
                         };
                         drop(response);
-                        let read = self.read(&shard, &view, &Err(t), shared.clock.moment());
+                        let mut read = self.read(&shard, &view, &Err(t), shared.clock.moment());
+                        read.retry_on |= H::REPEATS_BODIES && shard.classify().retry_on.repeats();
                         match self.plan(&shard, &mut call, &read, again) {
                             Plan::Fail(refusal) => {
                                 let at = shared.clock.moment();
@@ -259,7 +264,6 @@ impl Client {
     }
 
     fn read(&self, shard: &Handle, view: &RequestView<'_>, e: &Exchange, at: Moment) -> Read {
-        let shared = self.inner.governor.shared();
         match e {
             Ok(response) => {
                 let (status, headers) = (response.status(), response.headers());
@@ -269,8 +273,8 @@ impl Client {
                     headers,
                     sample: None,
                 };
-                let finding = classify(view, &answer, None, &shared.classify);
-                let retry_on = self.inner.retry_on.covers(status, &finding);
+                let finding = classify(view, &answer, None, shard.classify());
+                let retry_on = shard.classify().retry_on.covers(status, &finding);
                 let refused = finding.verdict.is_refusal();
                 Read {
                     finding,
@@ -285,7 +289,7 @@ impl Client {
             }
             Err(t) => Read {
                 finding: of_transport(t),
-                retry_on: self.inner.retry_on.covers_transport(t),
+                retry_on: shard.classify().retry_on.covers_transport(t),
                 cause: match t.kind {
                     TransportKind::Timeout => RepeatCause::Timeout,
                     _ => RepeatCause::Failure,

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use abide_core::call::{CallPolicy, Safety};
-use abide_core::classify::RetryOn;
 use abide_core::queue::Urgency;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use rustls::pki_types::CertificateDer;
@@ -42,9 +41,8 @@ struct Inner {
     http: reqwest::Client,
     governor: Governor,
     call: CallPolicy,
-    retry_on: RetryOn,
     max_redirects: u32,
-    sent: Arc<AtomicU64>,
+    sent: AtomicU64,
 }
 
 /// How one call is to be made.
@@ -86,7 +84,6 @@ pub struct ClientBuilder {
     roots: Vec<CertificateDer<'static>>,
     governor: Option<Governor>,
     call: CallPolicy,
-    retry_on: RetryOn,
     max_redirects: u32,
 }
 
@@ -106,7 +103,6 @@ impl Client {
             roots: Vec::new(),
             governor: None,
             call: CallPolicy::default(),
-            retry_on: RetryOn::default(),
             max_redirects: MAX_REDIRECTS,
         }
     }
@@ -163,21 +159,6 @@ impl Client {
         self.run(request, &options, &mut attempt::Plain).await
     }
 
-    /// This client with other answers tried again.
-    pub(crate) fn repeating(&self, change: impl FnOnce(RetryOn) -> RetryOn) -> Self {
-        let inner = &self.inner;
-        Self {
-            inner: Arc::new(Inner {
-                http: inner.http.clone(),
-                governor: inner.governor.clone(),
-                call: inner.call.clone(),
-                retry_on: change(inner.retry_on.clone()),
-                max_redirects: inner.max_redirects,
-                sent: Arc::clone(&inner.sent),
-            }),
-        }
-    }
-
     /// Requests put on the wire by this client and its clones.
     pub fn sent(&self) -> u64 {
         self.inner.sent.load(Ordering::Relaxed)
@@ -221,13 +202,6 @@ impl ClientBuilder {
         self
     }
 
-    /// Which answers are tried again.
-    #[must_use]
-    pub fn retry_on(mut self, retry_on: RetryOn) -> Self {
-        self.retry_on = retry_on;
-        self
-    }
-
     /// How many redirects are followed; 0 hands the first one to the caller.
     #[must_use]
     pub const fn max_redirects(mut self, most: u32) -> Self {
@@ -261,9 +235,8 @@ impl ClientBuilder {
                 http,
                 governor,
                 call: self.call,
-                retry_on: self.retry_on,
                 max_redirects: self.max_redirects,
-                sent: Arc::default(),
+                sent: AtomicU64::new(0),
             }),
         })
     }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::item::{retry_on, work};
+use super::item::work;
 use super::lanes::{Closed, Lanes};
 use super::{BulkPolicy, Outcome, Report, Sink, Source};
 use crate::client::Client;
@@ -63,13 +63,10 @@ pub struct Totals {
 
 impl Bulk {
     /// A run without items.
-    ///
-    /// # Errors
-    /// Never today; a client whose repeats a run would widen is cloned.
     pub fn new(client: &Client, policy: BulkPolicy) -> Self {
         let run = Run::new(policy.run.clone());
         Self {
-            client: client.repeating(retry_on),
+            client: client.clone(),
             policy,
             run,
             lanes: Lanes::default(),
@@ -85,7 +82,7 @@ impl Bulk {
     pub fn add(&mut self, target: &Target, item: Item, priority: u8) {
         let lane = self
             .lanes
-            .lane(self.client.governor(), &mut self.run, target);
+            .lane(self.client.governor(), &mut self.run, &self.policy, target);
         self.run.add(lane, item, priority);
     }
 
@@ -305,7 +302,7 @@ impl<S: Source, K: Sink> Driver<S, K> {
         if run.stop(lane).is_some() {
             return Turn::GiveUp;
         }
-        let patience = run.policy().patience;
+        let patience = run.policy_of(lane).patience;
         run.closed(now, lane, until, patience)
     }
 

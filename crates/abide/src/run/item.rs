@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use abide_core::call::Call;
-use abide_core::classify::{Phase, RetryOn};
 use abide_core::refusal::RefusalKind;
 use abide_core::run::{End, Item, LaneId, Turn};
 use abide_core::{Finding, Instant, Verdict};
@@ -31,6 +30,8 @@ struct ItemHooks<'a, S, K> {
 struct Patience(std::time::Duration);
 
 impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
+    const REPEATS_BODIES: bool = true;
+
     async fn acquire(
         &mut self,
         shard: &Handle,
@@ -99,7 +100,7 @@ pub(super) async fn work<S: Source, K: Sink>(
         Ok(wanted) => wanted,
         Err(why) => return Some((failed(item, l, why), End::Failed)),
     };
-    let (request, options, patience) = prepare(&driver, item, wanted);
+    let (request, options, patience) = prepare(&driver, l.shard.name(), item, wanted);
     let mut hooks = ItemHooks {
         driver: &driver,
         lane,
@@ -112,13 +113,20 @@ pub(super) async fn work<S: Source, K: Sink>(
     match result {
         Ok(response) => Some(answered(&driver, item, l, &response, body)),
         Err(Error::Left) => None,
-        Err(Error::Turned(t)) => Some(turned(&driver, item, l, &t)),
+        Err(Error::Turned(t)) => {
+            let (report, end) = turned(&driver, item, l, &t);
+            // An item of less patience than the run's says nothing about its provider.
+            let own = patience.0 < driver.policy.run_of(l.shard.name()).patience
+                && matches!(&end, End::Refused(r) if r.kind == RefusalKind::Held);
+            Some((report, if own { End::Failed } else { end }))
+        }
         Err(e) => Some((failed(item, l, e.to_string()), End::Failed)),
     }
 }
 
 fn prepare<S: Source, K: Sink>(
     driver: &Arc<Driver<S, K>>,
+    lane: &str,
     item: Item,
     wanted: Wanted,
 ) -> (reqwest::Request, CallOptions, Patience) {
@@ -129,12 +137,12 @@ fn prepare<S: Source, K: Sink>(
     let writes = safety.unwrap_or_else(|| abide_core::call::Safety::of(request.method()))
         == abide_core::call::Safety::Write;
     let mut options = CallOptions {
-        call: Some(driver.policy.call.clone()),
+        call: Some(driver.policy.call_of(lane).clone()),
         safety,
         urgency: wanted.urgency,
         fair: driver.fair,
         cost: wanted.cost,
-        attempt_timeout: Some(driver.policy.attempt_timeout),
+        attempt_timeout: driver.policy.attempt_timeout,
         wire: Some(Arc::clone(&driver.wire)),
         before_start: None,
     };
@@ -145,7 +153,7 @@ fn prepare<S: Source, K: Sink>(
             Box::pin(async move { driver.sink.intend(item).await })
         }));
     }
-    let run = &driver.policy.run;
+    let run = driver.policy.run_of(lane);
     let patience = wanted.patience.unwrap_or(run.patience);
     let patience = run.wait_max.map_or(patience, |most| patience.min(most));
     (request, options, Patience(patience))
@@ -256,12 +264,4 @@ fn turned<S: Source, K: Sink>(
         ..report(item, lane)
     };
     (report, end)
-}
-
-/// A run may also repeat what broke off in its body: nothing of it has reached anyone.
-pub(super) fn retry_on(mut retry_on: RetryOn) -> RetryOn {
-    if !retry_on.phases.is_empty() && !retry_on.phases.contains(&Phase::Body) {
-        retry_on.phases.push(Phase::Body);
-    }
-    retry_on
 }

@@ -10,6 +10,7 @@ use abide_core::run::{LaneId, Run, Turn};
 use abide_core::{Ask, Instant, Scope, Verdict};
 use tokio::sync::watch;
 
+use super::BulkPolicy;
 use crate::governor::Governor;
 use crate::shard::Handle;
 use crate::target::Target;
@@ -54,12 +55,18 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    pub(super) fn lane(&mut self, governor: &Governor, run: &mut Run, target: &Target) -> LaneId {
+    pub(super) fn lane(
+        &mut self,
+        governor: &Governor,
+        run: &mut Run,
+        policy: &BulkPolicy,
+        target: &Target,
+    ) -> LaneId {
         if let Some(id) = self.by_target.get(target) {
             return *id;
         }
-        let id = run.lane();
         let shard = governor.provider(&target.provider);
+        let id = run.lane_with(policy.run_of(shard.name()).clone());
         let keys = shard.keys(target);
         self.by_provider
             .entry(Arc::clone(shard.name()))

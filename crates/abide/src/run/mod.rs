@@ -9,6 +9,7 @@ mod driver;
 mod item;
 mod lanes;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use abide_core::call::{CallPolicy, Queueing, Safety};
@@ -140,11 +141,13 @@ pub struct BulkPolicy {
     /// The knobs of each item's call. Default: 8 attempts, no patience of its own for queueing,
     /// and waiting for the retry budget, since a run would rather wait than fail.
     pub call: CallPolicy,
+    /// Providers that are treated otherwise, by name.
+    pub named: HashMap<String, (RunPolicy, CallPolicy)>,
     /// Requests on the wire, all providers together. Default 8.
     pub wire: usize,
-    /// One attempt, head and body. Default 60 s: a bulk answer larger than a minute wants its
-    /// own bound.
-    pub attempt_timeout: Duration,
+    /// One attempt, head and body together; `None` leaves it to the HTTP client's own bounds.
+    /// Default 10 min: what drips that long is no answer.
+    pub attempt_timeout: Option<Duration>,
     /// The largest body, in bytes; a larger one fails its item, saying so. Default 64 MiB, since
     /// bodies are kept in memory until they are written.
     pub max_body: u64,
@@ -161,8 +164,9 @@ impl Default for BulkPolicy {
         Self {
             run: RunPolicy::default(),
             call,
+            named: HashMap::new(),
             wire: 8,
-            attempt_timeout: Duration::from_secs(60),
+            attempt_timeout: Some(Duration::from_secs(600)),
             max_body: 64 * 1024 * 1024,
             done: vec![(200, 299)],
         }
@@ -170,6 +174,16 @@ impl Default for BulkPolicy {
 }
 
 impl BulkPolicy {
+    pub(crate) fn run_of(&self, provider: &str) -> &RunPolicy {
+        self.named.get(provider).map_or(&self.run, |(run, _)| run)
+    }
+
+    pub(crate) fn call_of(&self, provider: &str) -> &CallPolicy {
+        self.named
+            .get(provider)
+            .map_or(&self.call, |(_, call)| call)
+    }
+
     pub(crate) fn is_done(&self, status: StatusCode) -> bool {
         self.done
             .iter()
