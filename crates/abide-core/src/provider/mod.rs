@@ -32,9 +32,10 @@ pub use view::GateView;
 
 use entry::{Entries, Entry, State};
 
+use crate::breaker::Breaker;
 use crate::budget::Budget;
 use crate::finding::BucketId;
-use crate::gate::{Block, Gate, GateKey, GateSet, HashedMap, MAX_GATES};
+use crate::gate::{Block, Episode, Gate, GateKey, GateSet, HashedMap, MAX_GATES};
 use crate::policy::ProviderPolicy;
 use crate::queue::{Rank, Ranks, Urgency};
 use crate::refusal::{DecidedBy, Refusal, RefusalKind};
@@ -88,8 +89,8 @@ pub struct Provider {
     ranks: Ranks,
     /// Gates whose head has an instant.
     due: BTreeSet<(Instant, u32)>,
-    /// Waiters in their own backoff.
-    parked: BTreeSet<(Instant, u32)>,
+    /// Waiters in their own backoff, by its end and then by arrival.
+    parked: BTreeSet<(Instant, u64, u32)>,
     /// Waiters by the end of their patience.
     expiries: BTreeSet<(Instant, u32)>,
     /// Gates whose head may be able to move, by the head's rank.
@@ -149,7 +150,7 @@ impl Provider {
         let (set, len) = self.resolve_set(&request.gates);
         let gates = &set[..len];
         let mut contended = false;
-        let mut blocked = None;
+        let mut blocked = false;
         let mut closed: Option<(Instant, u32)> = None;
         for &g in gates {
             let gate = &self.gates[g as usize];
@@ -159,13 +160,9 @@ impl Provider {
                 return Admit::Refuse(Box::new(r));
             }
             contended |= !gate.waiting.queue.is_empty();
-            match gate.block(now, request.cost) {
-                Block::None => {}
-                b => {
-                    blocked = blocked.or(Some((g, b)));
-                    let until = gate.closed_until(now).map(|t| (t, g));
-                    closed = closed.max(until);
-                }
+            if gate.block(now, request.cost) != Block::None {
+                blocked = true;
+                closed = closed.max(gate.closed_until(now).map(|t| (t, g)));
             }
         }
         if let Some((until, g)) = closed
@@ -173,64 +170,69 @@ impl Provider {
         {
             return Admit::Refuse(Box::new(self.turned_away(now, g)));
         }
-        let parked = request.not_before > now;
-        if !parked && blocked.is_none() && !contended {
+        if request.not_before > now {
+            return self.park(request, set, len);
+        }
+        if !blocked && !contended {
             let mut entry = Entry::new(request, set, len);
             entry.rank = self.ranks.newcomer(request.urgency);
             let slot = self.entries.insert(entry);
             self.charge(now, slot, None);
             return Admit::Go(self.entries.pass(slot));
         }
-        if self.waiting >= self.policy.waiting_calls {
-            return Admit::Refuse(Box::new(Refusal::new(
-                RefusalKind::QueueFull,
-                DecidedBy::Queue,
-            )));
-        }
-        if parked {
-            if request.not_before > request.expires {
-                let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Policy);
-                r.retry_at = Some(request.not_before);
-                return Admit::Refuse(Box::new(r));
-            }
-            let slot = self.entries.insert(Entry::new(request, set, len));
-            self.enlist(slot);
-            self.entries[slot].state = State::Parked;
-            self.parked.insert((request.not_before, slot));
-            return Admit::Waiting(self.entries.ticket(slot));
-        }
-        let rank = self
-            .ranks
-            .arrive(request.urgency, request.fair, request.cost);
-        let stand = blocked.map(|(g, _)| g).or_else(|| {
-            gates
-                .iter()
-                .copied()
-                .find(|g| self.gates[*g as usize].is_behind(rank))
+        let (urgency, fair, cost) = (request.urgency, request.fair, request.cost);
+        let rank = self.ranks.arrive(urgency, fair, cost);
+        let stand = gates.iter().copied().find(|g| {
+            let gate = &self.gates[*g as usize];
+            gate.is_behind(rank) || gate.block(now, cost) != Block::None
         });
         let mut entry = Entry::new(request, set, len);
         entry.rank = rank;
         let Some(g) = stand else {
             let slot = self.entries.insert(entry);
-            self.ranks.served(rank);
+            self.served(slot);
             self.charge(now, slot, None);
             return Admit::Go(self.entries.pass(slot));
         };
-        if let Some(at) = self.expected(now, g, &entry)
-            && at > request.expires
-        {
-            self.ranks
-                .leave(request.urgency, request.fair, request.cost);
-            let mut r = self.turned_away(now, g);
-            if r.kind == RefusalKind::QueueTooLong {
-                r.retry_at = Some(at);
-            }
+        let expected = self.expected(now, g, &entry, false);
+        let refusal = if self.waiting >= self.policy.waiting_calls {
+            Some(Refusal::new(RefusalKind::QueueFull, DecidedBy::Queue))
+        } else if request.expires <= now || expected.is_some_and(|at| at > request.expires) {
+            Some(self.too_long(g, expected))
+        } else {
+            None
+        };
+        if let Some(r) = refusal {
+            self.ranks.leave(urgency, fair, cost);
             return Admit::Refuse(Box::new(r));
         }
         let slot = self.entries.insert(entry);
         self.enlist(slot);
         self.stand(now, slot, g);
         self.serve(now);
+        Admit::Waiting(self.entries.ticket(slot))
+    }
+
+    /// A request in its own backoff: it gets its rank when that is over.
+    fn park(&mut self, request: &Request, set: [u32; MAX_GATES], len: usize) -> Admit {
+        let mut refusal = None;
+        if self.waiting >= self.policy.waiting_calls {
+            refusal = Some(Refusal::new(RefusalKind::QueueFull, DecidedBy::Queue));
+        } else if request.not_before > request.expires {
+            let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Policy);
+            r.retry_at = Some(request.not_before);
+            refusal = Some(r);
+        }
+        if let Some(r) = refusal {
+            return Admit::Refuse(Box::new(r));
+        }
+        let mut entry = Entry::new(request, set, len);
+        entry.state = State::Parked;
+        entry.rank = self.ranks.newcomer(request.urgency);
+        let key = (request.not_before, entry.rank.arrival);
+        let slot = self.entries.insert(entry);
+        self.enlist(slot);
+        self.parked.insert((key.0, key.1, slot));
         Admit::Waiting(self.entries.ticket(slot))
     }
 
@@ -242,16 +244,18 @@ impl Provider {
         }
         let slot = pass.slot;
         let e = &self.entries[slot];
-        let stopped = (0..e.len()).find(|&i| {
+        if e.state != State::Granted {
+            return Start::Go(pass);
+        }
+        let stopped = (0..e.len()).filter(|i| e.paid_at(*i)).any(|i| {
             let gate = &self.gates[self.canonical(e.set[i]) as usize];
-            gate.hold.as_ref().is_some_and(|h| h.is_active(now))
-                || gate
-                    .episode
-                    .as_ref()
-                    .is_some_and(|ep| !ep.is_probe(e.probes[i]))
-                || (e.breaker.is_none() && gate.breaker.as_ref().is_some_and(|b| b.is_open()))
+            let held = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
+            let probe = |ep: &Episode| ep.is_probe(e.probes[i]);
+            let trial = |b: &Breaker| !b.is_open() || b.is_probe(e.breakers[i]);
+            held || !gate.episode.as_ref().is_none_or(probe)
+                || !gate.breaker.as_deref().is_none_or(trial)
         });
-        if stopped.is_some() {
+        if stopped {
             return self.send_back(now, slot);
         }
         self.order += 1;
@@ -260,9 +264,12 @@ impl Provider {
         e.state = State::Started;
         e.order = order;
         e.sent = now;
-        let (set, len, cost) = (e.set, e.len(), e.cost);
-        for &g in &set[..len] {
+        let (set, len, cost, paid) = (e.set, e.len(), e.cost, e.paid);
+        for (i, &g) in set[..len].iter().enumerate() {
             let g = self.canonical(g) as usize;
+            if paid & (1 << i) == 0 {
+                continue;
+            }
             if let Some(c) = &mut self.gates[g].control {
                 c.sent(now, cost);
             }
@@ -279,7 +286,10 @@ impl Provider {
             State::Parked | State::Waiting { .. } => {
                 self.dismiss(ticket.slot);
             }
-            State::Granted => self.unsend(now, ticket.slot),
+            State::Granted => {
+                self.refund(now, ticket.slot);
+                self.entries.remove(ticket.slot);
+            }
             State::Started => return,
         }
         self.catch_up(now);
@@ -294,8 +304,10 @@ impl Provider {
 
     /// When [`wake`](Self::wake) has something to do; `None` while nobody waits.
     pub fn next_wake(&self) -> Option<Instant> {
-        let firsts = [&self.due, &self.parked, &self.expiries].map(BTreeSet::first);
-        let at = firsts.into_iter().flatten().map(|(at, _)| *at).min();
+        let due = self.due.first().map(|(at, _)| *at);
+        let parked = self.parked.first().map(|(at, ..)| *at);
+        let expiry = self.expiries.first().map(|(at, _)| *at);
+        let at = [due, parked, expiry].into_iter().flatten().min();
         at.filter(|at| *at != Instant::FAR)
     }
 
@@ -315,22 +327,23 @@ impl Provider {
     }
 
     /// When a waiter may expect to start at gate `g`, as far as anyone can tell.
-    fn expected(&self, now: Instant, g: u32, e: &Entry) -> Option<Instant> {
+    /// `stands` tells whether it is counted in the line there.
+    fn expected(&self, now: Instant, g: u32, e: &Entry, stands: bool) -> Option<Instant> {
         let gate = &self.gates[g as usize];
         let base = match gate.block(now, e.cost) {
             Block::Until(t) => t,
             Block::None => now,
             Block::Probe(_) | Block::Return | Block::Lease => return None,
         };
-        let all = gate.waiting.queue.cost_ahead(e.urgency);
-        let fair = self
-            .ranks
-            .keys(e.urgency)
-            .saturating_mul(self.ranks.backlog(e.rank));
-        Some(base.after(gate.pace.time_for(all.min(fair))))
+        let (above, same) = gate.waiting.queue.cost_ahead(e.urgency);
+        let own = if stands { u64::from(e.cost) } else { 0 };
+        let keys = self.ranks.keys(e.urgency);
+        let fair = keys.saturating_mul(self.ranks.backlog(e.rank));
+        let ahead = above.saturating_add(same.saturating_sub(own).min(fair));
+        Some(base.after(gate.pace.time_for(ahead)))
     }
 
-    /// The refusal of somebody whom gate `g` keeps too long.
+    /// The refusal of somebody who is not willing to wait for a closing of gate `g`.
     fn turned_away(&self, now: Instant, g: u32) -> Refusal {
         let gate = &self.gates[g as usize];
         let held = gate.hold.as_ref().filter(|h| h.is_active(now));
@@ -343,21 +356,23 @@ impl Provider {
                 r.retry_at = Some(h.retry_at());
                 r
             }
-            _ if open.is_some() => {
+            _ => {
                 let mut r = Refusal::new(RefusalKind::BreakerOpen, DecidedBy::Breaker);
                 r.cause = Some(crate::verdict::Verdict::Unavailable);
                 r.retry_at = open;
                 r
             }
-            _ => {
-                let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Queue);
-                if let Block::Until(t) = gate.block(now, 1) {
-                    r.retry_at = Some(t);
-                }
-                r
-            }
         };
         r.scope = gate.scope;
+        r
+    }
+
+    /// The refusal of somebody whom the line at gate `g` keeps too long; `at` is when its turn
+    /// would have come, if anyone can tell.
+    fn too_long(&self, g: u32, at: Option<Instant>) -> Refusal {
+        let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Queue);
+        r.scope = self.gates[g as usize].scope;
+        r.retry_at = at;
         r
     }
 
@@ -382,7 +397,7 @@ impl Provider {
             *o = if known {
                 self.canonical(id.index)
             } else {
-                self.overflow_gate(None)
+                self.overflow_gate(id.scope)
             };
         }
         (out, ids.len())

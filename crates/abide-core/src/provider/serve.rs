@@ -1,8 +1,9 @@
 //! Waiters: standing in line, moving on, being let through or turned away.
 
 use super::entry::State;
+use super::settle::lease;
 use super::{Action, Event, Provider, Start};
-use crate::gate::Block;
+use crate::gate::{Block, MAX_GATES};
 use crate::refusal::{DecidedBy, Refusal, RefusalKind};
 use crate::time::Instant;
 
@@ -15,6 +16,8 @@ impl Provider {
         }
     }
 
+    /// First everybody whose time has come gets a place, then the best rank moves first: who was
+    /// looked at first must not matter.
     fn do_due(&mut self, now: Instant) {
         while let Some(&(at, g)) = self.due.first()
             && at <= now
@@ -23,10 +26,10 @@ impl Provider {
             self.gates[g as usize].due = Instant::FAR;
             self.mark(g);
         }
-        while let Some(&(at, slot)) = self.parked.first()
+        while let Some(&(at, order, slot)) = self.parked.first()
             && at <= now
         {
-            self.parked.remove(&(at, slot));
+            self.parked.remove(&(at, order, slot));
             let e = &self.entries[slot];
             let (urgency, fair, cost) = (e.urgency, e.fair, e.cost);
             let rank = self.ranks.arrive(urgency, fair, cost);
@@ -62,7 +65,12 @@ impl Provider {
         let cost = self.entries[slot].cost;
         match self.gates[g as usize].block(now, cost) {
             Block::None => {}
-            Block::Until(at) | Block::Probe(at) => return self.set_due(g, at),
+            Block::Until(at) | Block::Probe(at) => {
+                // A lease that lapses while its spender waits is asked for anew at once.
+                let lease = self.gates[g as usize].lease.as_ref();
+                let lapses = lease.and_then(|l| l.lapses(now)).unwrap_or(Instant::FAR);
+                return self.set_due(g, at.min(lapses));
+            }
             Block::Return => return self.set_due(g, Instant::FAR),
             Block::Lease => {
                 self.ask_for_lease(g, cost);
@@ -82,11 +90,7 @@ impl Provider {
                     _ => now,
                 };
                 self.gates[g as usize].waiting.queue.remove(rank);
-                self.delist(slot);
-                self.ranks.served(rank);
-                self.charge(now, slot, Some((g, since)));
-                let (ticket, pass) = (self.entries.ticket(slot), self.entries.pass(slot));
-                self.actions.push_back(Action::Grant(ticket, pass));
+                self.grant(now, slot, Some((g, since)));
             }
         }
         self.mark(g);
@@ -105,19 +109,27 @@ impl Provider {
             })
     }
 
-    /// Finds a listed waiter its place, or lets it through.
+    /// Puts a listed waiter at its first gate; serving moves it on from there in its turn.
     fn line_up(&mut self, now: Instant, slot: u32) {
-        match self.blocking(now, slot, None) {
+        let e = &self.entries[slot];
+        match e.set[..e.len()].first().map(|g| self.canonical(*g)) {
             Some(g) => self.stand(now, slot, g),
-            None => {
-                self.delist(slot);
-                let rank = self.entries[slot].rank;
-                self.ranks.served(rank);
-                self.charge(now, slot, None);
-                let (ticket, pass) = (self.entries.ticket(slot), self.entries.pass(slot));
-                self.actions.push_back(Action::Grant(ticket, pass));
-            }
+            None => self.grant(now, slot, None),
         }
+    }
+
+    /// Lets a listed waiter through.
+    fn grant(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
+        self.served(slot);
+        self.delist(slot);
+        self.charge(now, slot, stood);
+        let (ticket, pass) = (self.entries.ticket(slot), self.entries.pass(slot));
+        self.actions.push_back(Action::Grant(ticket, pass));
+    }
+
+    pub(super) fn served(&mut self, slot: u32) {
+        let e = &self.entries[slot];
+        self.ranks.served(e.rank, e.fair, e.cost);
     }
 
     pub(super) fn stand(&mut self, now: Instant, slot: u32, g: u32) {
@@ -161,25 +173,31 @@ impl Provider {
     pub(super) fn charge(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
         let e = &self.entries[slot];
         let (set, len, cost) = (e.set, e.len(), e.cost);
-        let (mut together, mut probes) = ([0; 8], [0; 8]);
-        let (mut breaker, mut lease) = (None, None);
+        let (mut together, mut probes) = ([0; MAX_GATES], [0; MAX_GATES]);
+        let (mut breakers, mut leases) = ([0; MAX_GATES], [0; MAX_GATES]);
+        let (mut seen, mut paid) = ([0; MAX_GATES], 0);
         for (i, &g) in set[..len].iter().enumerate() {
             let g = self.claim(g);
+            seen[i] = g;
+            if seen[..i].contains(&g) {
+                continue;
+            }
+            paid |= 1 << i;
             let gate = &mut self.gates[g as usize];
-            gate.sent = gate.sent.saturating_add(cost);
             together[i] = gate.inflight.enter();
             let due = match stood {
-                Some((at, since)) if at == g => gate.pace.earliest(now, cost).max(since),
+                Some((at, since)) if at == g => gate.slot(now, cost, since),
                 _ => now,
             };
+            gate.free_at = due;
             let store = gate.pace.charge(now, due, cost);
             if let Some(l) = &mut gate.lease {
-                lease = l.spend(cost);
+                leases[i] = l.spend(cost);
             }
             if let Some(b) = &mut gate.breaker
                 && b.is_open()
             {
-                breaker = b.lease(now);
+                breakers[i] = b.lease(now).map_or(0, |l| l.0);
             }
             let lease_time = self.policy.gate(gate.scope).probe_lease;
             if let Some(ep) = &mut gate.episode {
@@ -200,38 +218,46 @@ impl Provider {
         e.charged = now;
         e.together = together;
         e.probes = probes;
-        e.breaker = breaker;
-        e.lease = lease;
+        e.breakers = breakers;
+        e.leases = leases;
+        e.paid = paid;
     }
 
     /// Gives back what an unsent request paid, at all its gates.
-    pub(super) fn refund(&mut self, slot: u32) {
+    pub(super) fn refund(&mut self, now: Instant, slot: u32) {
         let e = &self.entries[slot];
-        let (set, len, cost, at) = (e.set, e.len(), e.cost, e.charged);
-        let (probes, breaker, lease) = (e.probes, e.breaker, e.lease);
+        let (set, len, cost, at, paid) = (e.set, e.len(), e.cost, e.charged, e.paid);
+        let (probes, breakers, leases) = (e.probes, e.breakers, e.leases);
         for (i, &g) in set[..len].iter().enumerate() {
-            self.leave_gate(g);
+            self.leave_gate(now, g, paid & (1 << i) != 0);
+            if paid & (1 << i) == 0 {
+                continue;
+            }
             let c = self.canonical(g);
             let gate = &mut self.gates[c as usize];
             gate.pace.refund(at, cost);
             if let Some(l) = &mut gate.lease {
-                l.give_back(lease, cost);
+                l.give_back(leases[i], cost);
             }
-            if let (Some(b), Some(l)) = (&mut gate.breaker, breaker) {
+            if let (Some(b), Some(l)) = (&mut gate.breaker, lease(breakers[i])) {
                 b.give_back(l);
+                gate.free_at = now;
             }
             if let Some(ep) = &mut gate.episode {
+                gate.free_at = now;
                 ep.probe_lost(probes[i], Instant::ORIGIN);
             }
             self.mark(c);
         }
     }
 
-    /// Frees the place on the wire and the claim on the slot.
+    /// Frees the place on the wire, if one was taken under this name, and the claim on the slot.
     #[inline]
-    pub(super) fn leave_gate(&mut self, g: u32) {
-        let c = self.canonical(g);
-        self.gates[c as usize].inflight.leave();
+    pub(super) fn leave_gate(&mut self, now: Instant, g: u32, paid: bool) {
+        if paid {
+            let c = self.canonical(g);
+            self.gates[c as usize].leave(now);
+        }
         self.release(g);
     }
 
@@ -261,15 +287,8 @@ impl Provider {
         }
     }
 
-    /// A granted request that will not be sent.
-    pub(super) fn unsend(&mut self, now: Instant, slot: u32) {
-        self.refund(slot);
-        self.entries.remove(slot);
-        self.serve(now);
-    }
-
     pub(super) fn send_back(&mut self, now: Instant, slot: u32) -> Start {
-        self.refund(slot);
+        self.refund(now, slot);
         let ticket = self.entries.ticket(slot);
         self.enlist(slot);
         self.line_up(now, slot);
@@ -286,6 +305,8 @@ impl Provider {
             let refusal = self.turned_away(now, g);
             self.refuse(slot, refusal);
         }
+        // Its patience may have ended on the way.
+        self.catch_up(now);
         self.serve(now);
         Start::Back(ticket)
     }
@@ -294,6 +315,7 @@ impl Provider {
     pub(super) fn enlist(&mut self, slot: u32) {
         self.waiting += 1;
         let e = &self.entries[slot];
+        self.ranks.enlist(e.urgency, e.fair);
         let (set, len, limit, expires) = (e.set, e.len(), e.hold_limit, e.expires);
         for &g in &set[..len] {
             let g = self.claim(g) as usize;
@@ -309,6 +331,7 @@ impl Provider {
     pub(super) fn delist(&mut self, slot: u32) {
         self.waiting -= 1;
         let e = &self.entries[slot];
+        self.ranks.delist(e.urgency, e.fair);
         let (set, len, limit, expires) = (e.set, e.len(), e.hold_limit, e.expires);
         for &g in &set[..len] {
             let c = self.canonical(g) as usize;
@@ -334,7 +357,7 @@ impl Provider {
                 self.mark(g);
             }
             State::Parked => {
-                self.parked.remove(&(at, slot));
+                self.parked.remove(&(at, rank.arrival, slot));
             }
             State::Granted | State::Started => return,
         }
@@ -366,11 +389,8 @@ impl Provider {
         match self.entries[slot].state {
             State::Waiting { gate, .. } => {
                 let g = self.canonical(gate);
-                let mut r = self.turned_away(now, g);
-                if r.kind == RefusalKind::QueueTooLong {
-                    r.retry_at = self.expected(now, g, &self.entries[slot]);
-                }
-                r
+                let at = self.expected(now, g, &self.entries[slot], true);
+                self.too_long(g, at)
             }
             _ => {
                 let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Policy);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::entry::State;
 use super::{Event, Pass, Provider};
+use crate::breaker::ProbeLease;
 use crate::finding::{Ask, Finding};
 use crate::gate::Episode;
 use crate::hold::{Hold, HoldId, SetBy};
@@ -77,11 +78,7 @@ impl Provider {
                     self.lose(now, slot);
                 }
             }
-            _ => {
-                self.catch_up(now);
-                self.unsend(now, slot);
-                return;
-            }
+            _ => self.refund(now, slot),
         }
         self.entries.remove(slot);
         self.catch_up(now);
@@ -110,8 +107,10 @@ impl Provider {
         let refuses = finding.verdict.is_refusal() || finding.verdict == Verdict::Unavailable;
         if finding.asks.is_empty() {
             if refuses && !again && finding.scope != Scope::Request {
-                let g = self.gate_for(slot, finding.scope);
-                self.refused_at(now, slot, g, finding.verdict, None);
+                let Some(g) = self.gate_for(slot, finding.scope) else {
+                    return;
+                };
+                self.refused_at(now, slot, g, finding.verdict, None, false);
             }
             return;
         }
@@ -119,9 +118,11 @@ impl Provider {
             if ask.scope == Scope::Request {
                 continue;
             }
-            let g = self.gate_for(slot, ask.scope);
+            let Some(g) = self.gate_for(slot, ask.scope) else {
+                return;
+            };
             if refuses {
-                self.refused_at(now, slot, g, finding.verdict, Some(*ask));
+                self.refused_at(now, slot, g, finding.verdict, Some(*ask), again);
             } else if ask.until > now {
                 let far = ask.until.since(now) >= QUOTA_FROM;
                 let cause = if far {
@@ -144,7 +145,7 @@ impl Provider {
     }
 
     /// The gate of a request that a scope means; an unknown one is read as the next wider.
-    fn gate_for(&self, slot: u32, scope: Scope) -> u32 {
+    fn gate_for(&self, slot: u32, scope: Scope) -> Option<u32> {
         let e = &self.entries[slot];
         let gates = e.set[..e.len()].iter().map(|g| self.canonical(*g));
         let mut best: Option<(bool, Scope, u32)> = None;
@@ -162,10 +163,20 @@ impl Provider {
                 best = Some((narrower, s, g));
             }
         }
-        best.map_or(0, |(_, _, g)| g)
+        best.map(|(_, _, g)| g)
     }
 
-    fn refused_at(&mut self, now: Instant, slot: u32, g: u32, cause: Verdict, ask: Option<Ask>) {
+    /// A refusal's effect on the gate it covers. `again` tells that an earlier finding about the
+    /// same request said as much: then only a longer ask is news.
+    fn refused_at(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        g: u32,
+        cause: Verdict,
+        ask: Option<Ask>,
+        again: bool,
+    ) {
         let (sent_order, sent) = (self.entries[slot].order, self.entries[slot].sent);
         let policy = self.policy.gate(self.gates[g as usize].scope).clone();
         let gate = &mut self.gates[g as usize];
@@ -177,6 +188,7 @@ impl Provider {
             Some(ep) => ep.rung,
         };
         if cause != Verdict::Unavailable
+            && !again
             && let Some(c) = gate.control(&policy)
         {
             c.refused(now, sent, opens);
@@ -187,6 +199,7 @@ impl Provider {
             gate.inflight.refused();
         }
         let until = match ask {
+            Some(a) if again => a.until,
             Some(a) => a.until.max(now.after(policy.floor)),
             None => now.after(policy.ladder.wait(rung).max(policy.floor)),
         };
@@ -288,12 +301,16 @@ impl Provider {
     fn conclude(&mut self, now: Instant, slot: u32, v: Verdict, health: Health, f: &Finding) {
         let e = &self.entries[slot];
         let (set, len, order, sent) = (e.set, e.len(), e.order, e.sent);
-        let (together, probes, breaker) = (e.together, e.probes, e.breaker);
+        let (together, probes, breakers) = (e.together, e.probes, e.breakers);
+        let paid = e.paid;
         if health == Health::Success {
             self.budget.succeeded();
         }
         for (i, &g) in set[..len].iter().enumerate() {
-            self.leave_gate(g);
+            self.leave_gate(now, g, paid & (1 << i) != 0);
+            if paid & (1 << i) == 0 {
+                continue;
+            }
             let c = self.canonical(g);
             let probe_gap = self.policy.gate(self.gates[c as usize].scope).probe_gap;
             let gate = &mut self.gates[c as usize];
@@ -302,6 +319,7 @@ impl Provider {
             }
             let mut ended = false;
             if let Some(ep) = &mut gate.episode {
+                gate.free_at = now;
                 if v.is_answer() && order > ep.since {
                     gate.episode = None;
                     ended = true;
@@ -323,8 +341,11 @@ impl Provider {
                     gate.pace.adapt(now, interval);
                 }
             }
+            if gate.breaker.as_ref().is_some_and(|b| b.is_open()) {
+                gate.free_at = now;
+            }
             if let Some(b) = &mut gate.breaker
-                && let Some(until) = b.record(now, health, breaker)
+                && let Some(until) = b.record(now, health, lease(breakers[i]))
             {
                 let key = gate.key;
                 self.emit(Event::BreakerOpened { key, until });
@@ -345,14 +366,17 @@ impl Provider {
 
     fn correct_cost(&mut self, now: Instant, slot: u32, real: u32) {
         let e = &self.entries[slot];
-        let (set, len, cost, charged) = (e.set, e.len(), e.cost, e.charged);
-        for &g in &set[..len] {
+        let (set, len, cost, charged, paid) = (e.set, e.len(), e.cost, e.charged, e.paid);
+        for (i, &g) in set[..len].iter().enumerate() {
+            if paid & (1 << i) == 0 {
+                continue;
+            }
             let c = self.canonical(g);
-            let pace = &mut self.gates[c as usize].pace;
-            if real > cost {
-                pace.charge(now, now, real - cost);
-            } else {
-                pace.refund(charged, cost - real);
+            if self.gates[c as usize]
+                .pace
+                .correct(now, charged, cost, real)
+            {
+                self.persist(c);
             }
         }
     }
@@ -360,20 +384,27 @@ impl Provider {
     /// A caller left after the first byte and nobody will read the answer.
     fn lose(&mut self, now: Instant, slot: u32) {
         let e = &self.entries[slot];
-        let (set, len, sent) = (e.set, e.len(), e.sent);
-        let (probes, breaker) = (e.probes, e.breaker);
+        let (set, len, sent, paid) = (e.set, e.len(), e.sent, e.paid);
+        let (probes, breakers) = (e.probes, e.breakers);
         for (i, &g) in set[..len].iter().enumerate() {
-            self.leave_gate(g);
+            self.leave_gate(now, g, paid & (1 << i) != 0);
             let c = self.canonical(g);
             let gap = self.policy.gate(self.gates[c as usize].scope).probe_gap;
             let gate = &mut self.gates[c as usize];
             if let Some(ep) = &mut gate.episode {
+                gate.free_at = now;
                 ep.probe_lost(probes[i], sent.after(gap).max(now));
             }
-            if let (Some(b), Some(l)) = (&mut gate.breaker, breaker) {
+            if let (Some(b), Some(l)) = (&mut gate.breaker, lease(breakers[i])) {
+                gate.free_at = now;
                 b.give_back(l);
             }
             self.mark(c);
         }
     }
+}
+
+/// The breaker's lease a number stands for.
+pub(super) fn lease(n: u32) -> Option<ProbeLease> {
+    (n != 0).then_some(ProbeLease(n))
 }
