@@ -157,9 +157,25 @@ impl NaiveGate {
             .is_some_and(|l| l.permits < cost || now >= l.until)
     }
 
-    /// Whether only an event can let anyone pass.
-    pub(crate) fn is_full(&self, now: u64, cost: u64, out: u32) -> bool {
-        self.is_crowded(out) || self.is_unlent(now, cost)
+    /// When time alone will let a request of `cost` pass; `None` if it takes an event.
+    pub(crate) fn opens(&self, now: u64, cost: u64, out: u32) -> Option<u64> {
+        if self.is_crowded(out) || self.is_unlent(now, cost) {
+            return None;
+        }
+        let breaker = self
+            .breaker
+            .as_ref()
+            .map(|b| b.admits(Instant::from_nanos(now)));
+        let trial = match breaker {
+            Some(Admits::NotBefore(t)) => t.as_nanos(),
+            _ => 0,
+        };
+        let probe = self.episode.map_or(0, |e| {
+            let lapses = e.probe.map_or(0, |(_, lapses)| lapses);
+            lapses.max(e.not_before)
+        });
+        let held = self.hold.map_or(0, |h| h.until);
+        Some(held.max(trial).max(probe).max(self.earliest(cost)))
     }
 
     /// What a request of `cost` waits for with `out` requests on the wire.

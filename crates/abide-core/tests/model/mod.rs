@@ -342,12 +342,7 @@ impl Model {
         let heads = (0..self.gates.len()).filter_map(|g| {
             let head = *self.line(g).first()?;
             let cost = self.calls[head].cost;
-            match self.wait(now, g, cost) {
-                Wait::Until(t) => Some(t),
-                // If it waits for an event besides, that event will be looked at.
-                Wait::Probe(t) if !self.gates[g].is_full(now, cost, self.out_at(g)) => Some(t),
-                _ => None,
-            }
+            self.gates[g].opens(now, cost, self.out_at(g))
         });
         let calls = self.calls.iter().flat_map(|c| match c.place {
             Place::Parked => vec![c.not_before, c.expires],
