@@ -1,1 +1,58 @@
-fn main() {}
+//! The `abide` command: one file a verb, no decision of its own.
+
+mod demo;
+mod exit;
+mod fetch;
+mod runs;
+mod seal;
+mod state;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::Exit;
+
+/// Makes any program a well-behaved client of the APIs it calls.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show the main job end to end against a simulated provider on this machine.
+    Demo(demo::Args),
+    Fetch(Box<fetch::Args>),
+    Runs(runs::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version are answers; everything else is a usage error.
+            let code = if e.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Done
+            };
+            let _ = e.print();
+            return code.into();
+        }
+    };
+    let result = match cli.verb {
+        Verb::Demo(args) => demo::run(&args),
+        Verb::Fetch(args) => fetch::run(&args),
+        Verb::Runs(args) => runs::run(&args),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(e) => {
+            eprintln!("abide: {e:#}");
+            Exit::of(&e).into()
+        }
+    }
+}

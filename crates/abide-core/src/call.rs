@@ -144,6 +144,8 @@ pub struct Call {
     asked_at: Option<Instant>,
     waited: Duration,
     attempts: u32,
+    /// Sends of earlier hops of a redirect.
+    hops: u32,
     not_before: Instant,
 }
 
@@ -157,6 +159,7 @@ impl Call {
             asked_at: None,
             waited: Duration::ZERO,
             attempts: 0,
+            hops: 0,
             not_before: Instant::ORIGIN,
         }
     }
@@ -201,14 +204,31 @@ impl Call {
             .map_or(Instant::FAR, |d| self.began.after(d))
     }
 
-    /// Sends so far.
+    /// Sends so far, those of earlier hops of a redirect included.
     pub const fn attempts(&self) -> u32 {
-        self.attempts
+        self.hops + self.attempts
+    }
+
+    /// The method changed on the way (a redirect after a POST is followed by a GET).
+    pub const fn set_safety(&mut self, safety: Safety) {
+        self.safety = safety;
+    }
+
+    /// Whether this call may change something at the provider.
+    pub fn writes(&self) -> bool {
+        self.safety != Safety::Read
     }
 
     /// All waiting so far.
     pub const fn total_waited(&self) -> Duration {
         self.waited
+    }
+
+    /// The answer was a redirect: the next hop is a new question, not a repeat.
+    pub fn redirected(&mut self, not_before: Instant) {
+        self.hops += self.attempts;
+        self.attempts = 0;
+        self.not_before = not_before;
     }
 
     /// Completes the refusal of an admission with what this call knows.
@@ -222,7 +242,7 @@ impl Call {
         {
             refusal.kind = RefusalKind::DeadlineTooSoon;
         }
-        refusal.attempts = self.attempts;
+        refusal.attempts = self.attempts();
         refusal.waited = self.waited;
         refusal
     }
@@ -230,7 +250,7 @@ impl Call {
     /// May this be sent again? `dice` is thrown evenly in [0, 1).
     pub fn plan(&mut self, now: Instant, a: &Attempt<'_>, budget: &mut Budget, dice: f64) -> Plan {
         let v = a.finding.verdict;
-        if v.is_answer() && !(a.retry_on && a.finding.ask().is_some_and(|k| k.until > now)) {
+        if v.is_answer() && !a.retry_on {
             return Plan::Return;
         }
         if !a.retry_on
@@ -273,6 +293,11 @@ impl Call {
         Plan::Again
     }
 
+    /// The refusal of a call that could go on but will not.
+    pub fn give_up(&self, finding: &Finding) -> Refusal {
+        self.refusal(RefusalKind::Held, DecidedBy::Policy, finding)
+    }
+
     fn may_repeat(&self, a: &Attempt<'_>) -> bool {
         match self.safety {
             Safety::Read | Safety::Idempotent => true,
@@ -301,14 +326,18 @@ impl Call {
     }
 
     fn fail(&self, kind: RefusalKind, by: DecidedBy, a: &Attempt<'_>) -> Plan {
+        Plan::Fail(Box::new(self.refusal(kind, by, a.finding)))
+    }
+
+    fn refusal(&self, kind: RefusalKind, by: DecidedBy, finding: &Finding) -> Refusal {
         let mut r = Refusal::new(kind, by);
-        r.ask = a.finding.ask();
+        r.ask = finding.ask();
         r.retry_at = r.ask.map(|k| k.until);
-        r.scope = a.finding.scope;
-        r.cause = Some(a.finding.verdict);
-        r.attempts = self.attempts;
+        r.scope = finding.scope;
+        r.cause = Some(finding.verdict);
+        r.attempts = self.attempts();
         r.waited = self.waited;
-        Plan::Fail(Box::new(r))
+        r
     }
 }
 

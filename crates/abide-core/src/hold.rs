@@ -43,6 +43,8 @@ pub struct Hold {
     pub set_by: SetBy,
     /// Opened by a refusal or an outage: its end lets one probe out before the others.
     pub probes: bool,
+    /// A person lifted it: told to others so that it does not come back, never in force.
+    pub lifted: bool,
 }
 
 impl Hold {
@@ -100,6 +102,7 @@ mod tests {
             since: Instant::ORIGIN,
             set_by: SetBy::Answer,
             probes: true,
+            lifted: false,
         };
         assert!(h.lengthen(Instant::from_secs(60), Verdict::Unavailable, ask(60)));
         assert_eq!(

@@ -18,6 +18,8 @@ pub enum RefusalKind {
     BreakerOpen,
     /// The shared bound on re-sends is spent.
     BudgetSpent,
+    /// What it was asked of has been shut down.
+    Closed,
     /// The cost is larger than the limit's window: it could never be sent.
     CostTooLarge,
     /// The deadline comes before the next possible instant.
@@ -70,7 +72,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) const fn new(kind: RefusalKind, decided_by: DecidedBy) -> Self {
+    /// A refusal that knows nothing more yet.
+    pub const fn new(kind: RefusalKind, decided_by: DecidedBy) -> Self {
         Self {
             kind,
             retry_at: None,
@@ -111,6 +114,7 @@ impl Refusal {
             (RefusalKind::QueueFull, _) => "has a full queue",
             (RefusalKind::CostTooLarge, _) => "has a limit smaller than the cost of this request",
             (RefusalKind::DeadlineTooSoon, _) => "cannot be asked before this request's deadline",
+            (RefusalKind::Closed, _) => "is not asked any more: shut down",
             (RefusalKind::BudgetSpent, _) => "failed, and the budget for repeats is spent",
             (RefusalKind::AttemptsSpent, Some(v)) if v.is_rate_limited() => "kept refusing",
             (RefusalKind::AttemptsSpent, _) => "kept failing",
@@ -127,6 +131,7 @@ impl fmt::Display for RefusalKind {
         f.write_str(match self {
             Self::BreakerOpen => "breaker open",
             Self::BudgetSpent => "retry budget spent",
+            Self::Closed => "closed",
             Self::CostTooLarge => "cost too large",
             Self::DeadlineTooSoon => "deadline too soon",
             Self::Held => "held",

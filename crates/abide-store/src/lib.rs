@@ -2,13 +2,14 @@
 //! ledgers of bulk runs.
 //!
 //! What lives here: the shape of what is stored ([`StoredGate`]), the [`Store`] trait, and its
-//! keepers: [`Memory`], and SQLite behind the feature `sqlite` (so that a library user compiles
+//! keepers: [`Memory`], and SQLite (`Sqlite`) behind the feature `sqlite` (so that a library user compiles
 //! no C by default). What never lives here: a decision. A store says what it was told and merges
 //! only as the words demand: a hold only lengthens within its id, a lift outlives its hold.
 //!
 //! Stores hold wall time; the shell converts at the edge. Accounts are named by an HMAC whose key
 //! lives with the store, so that a stolen state file names no credential.
 
+mod kept;
 mod memory;
 mod record;
 #[cfg(feature = "sqlite")]
@@ -16,8 +17,12 @@ pub mod sqlite;
 
 use std::fmt;
 
+use abide_core::WallTime;
+
 pub use memory::Memory;
 pub use record::{StoreKey, StoredGate, StoredHold};
+#[cfg(feature = "sqlite")]
+pub use sqlite::Sqlite;
 
 /// Keeps gates' state beyond a process and between processes.
 ///
@@ -27,20 +32,28 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// The key under which accounts are named here; made once in the store.
     fn secret(&self) -> [u8; 32];
 
-    /// Everything remembered whose hold has not ended, or that was learned.
+    /// Everything remembered whose hold has not ended at `now` on the wall clock, or that was
+    /// learned. What a jump of that clock made absurd is clamped: no hold ends more than 31 days
+    /// from `now`, and none was opened after it.
+    ///
+    /// A gate comes back more than once when holds of it were lifted: every lift first, then the
+    /// hold in force.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn load(&self) -> Result<Vec<StoredGate>, StoreError>;
+    fn load(&self, now: WallTime) -> Result<Vec<StoredGate>, StoreError>;
 
-    /// Remembers a gate's state. Queued; an older revision of the same process is ignored.
+    /// Remembers a gate's state. Queued, and never waits; what cannot be written is kept and
+    /// tried again.
     fn put(&self, gate: StoredGate);
 
-    /// What other processes have written since the last call; cheap when nothing was.
+    /// What other processes have written since the last call (or [`load`](Self::load)), in the
+    /// form in which `load` tells it; cheap when nothing was. It may tell again what this process
+    /// already knows, never less.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn changes(&self) -> Result<Vec<StoredGate>, StoreError>;
+    fn changes(&self, now: WallTime) -> Result<Vec<StoredGate>, StoreError>;
 
     /// Waits until everything put so far is written.
     ///
@@ -50,7 +63,7 @@ pub trait Store: fmt::Debug + Send + Sync {
 }
 
 /// A store cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The file is not a state file of abide, or is damaged. Move it away to start afresh.

@@ -1,15 +1,25 @@
 //! A store that ends with the process: for libraries and tests.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use abide_core::WallTime;
+
+use crate::kept::Kept;
 use crate::{Store, StoreError, StoreKey, StoredGate};
 
 /// Keeps everything in memory.
-#[derive(Debug)]
 pub struct Memory {
     secret: [u8; 32],
-    gates: Mutex<BTreeMap<StoreKey, StoredGate>>,
+    gates: Mutex<BTreeMap<StoreKey, Kept>>,
+}
+
+/// Without the secret.
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
 }
 
 impl Memory {
@@ -27,21 +37,26 @@ impl Store for Memory {
         self.secret
     }
 
-    fn load(&self) -> Result<Vec<StoredGate>, StoreError> {
+    fn load(&self, now: WallTime) -> Result<Vec<StoredGate>, StoreError> {
         let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(gates.values().cloned().collect())
+        Ok(gates.iter().flat_map(|(k, g)| g.told(k, now)).collect())
     }
 
     fn put(&self, gate: StoredGate) {
+        let (key, word) = Kept::of(gate);
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        let merged = match gates.get(&gate.key) {
-            Some(old) => gate.merged(old),
-            None => gate,
-        };
-        gates.insert(merged.key.clone(), merged);
+        match gates.get_mut(&key) {
+            Some(kept) => {
+                let latest = word.revision >= kept.revision;
+                kept.absorb(word, latest);
+            }
+            None => {
+                gates.insert(key, word);
+            }
+        }
     }
 
-    fn changes(&self) -> Result<Vec<StoredGate>, StoreError> {
+    fn changes(&self, _now: WallTime) -> Result<Vec<StoredGate>, StoreError> {
         Ok(Vec::new())
     }
 

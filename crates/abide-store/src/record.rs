@@ -29,18 +29,22 @@ pub struct StoredHold {
     pub since: WallTime,
     /// Whether a probe goes first when it ends.
     pub probes: bool,
-    /// A person lifted it: a tombstone, kept until the hold would have ended.
+    /// A person lifted it: kept until the hold would have ended, so that nobody who has not
+    /// heard of the lift closes the gate again.
     pub lifted: bool,
 }
 
 /// What is remembered of a gate.
+///
+/// Of two words about a gate the store keeps the sum: within a hold's id the longer end, every
+/// lift, and the higher count of a window; the rung is whoever spoke last's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredGate {
     /// The gate.
     pub key: StoreKey,
     /// What it stands for.
     pub scope: Scope,
-    /// The hold in force.
+    /// The hold in force, or one that was lifted.
     pub hold: Option<StoredHold>,
     /// The rung of its ladder; `None` outside an episode.
     pub rung: Option<u32>,
@@ -48,36 +52,6 @@ pub struct StoredGate {
     pub interval: Option<Duration>,
     /// Counts of long fixed windows: which window, units used, its end.
     pub counts: Vec<(u8, u64, WallTime)>,
-    /// Older revisions of the same process are ignored.
+    /// Of an older revision of the same process only the holds and counts are taken in.
     pub revision: u64,
-}
-
-impl StoredGate {
-    /// Merges what another wrote about the same gate: of two holds the longer one stays, unless
-    /// it was lifted.
-    #[must_use]
-    pub fn merged(mut self, other: &Self) -> Self {
-        self.hold = match (self.hold, other.hold) {
-            (Some(a), Some(b)) if a.id == b.id => {
-                let mut longer = if a.until >= b.until { a } else { b };
-                longer.lifted = a.lifted || b.lifted;
-                Some(longer)
-            }
-            (Some(a), Some(b)) => match (a.lifted, b.lifted) {
-                (true, false) => Some(b),
-                (false, true) => Some(a),
-                _ => Some(if a.until >= b.until { a } else { b }),
-            },
-            (a, b) => a.or(b),
-        };
-        for (window, used, end) in &other.counts {
-            match self.counts.iter_mut().find(|(w, _, _)| w == window) {
-                Some(mine) if mine.2 == *end => mine.1 = mine.1.max(*used),
-                Some(mine) if mine.2 < *end => *mine = (*window, *used, *end),
-                Some(_) => {}
-                None => self.counts.push((*window, *used, *end)),
-            }
-        }
-        self
-    }
 }

@@ -1,1 +1,43 @@
-//! abide
+//! abide makes a program a well-behaved client of the providers it calls.
+//!
+//! It reads what a provider says (429, 503, `Retry-After`, quota headers …), holds every request
+//! the answer covers until the provider asked for, paces what is sent so that refusals stay rare,
+//! repeats only what is safe to repeat, and finishes bulk work without losing an item.
+//!
+//! What lives here: the tokio shell around [`abide_core`]. One lock and one timer a provider, one
+//! wake-up a waiter; the [`Client`], and bulk [`run`]s. What never lives here: a decision on when
+//! something may be sent (that is the core's), a file, or the environment.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = abide::Client::new()?;
+//! let answer = client.get("https://openlibrary.org/isbn/9780140328721.json").send().await?;
+//! println!("{}", answer.status());
+//! # Ok(())
+//! # }
+//! ```
+
+mod client;
+pub mod clock;
+mod error;
+mod governor;
+mod names;
+mod permit;
+mod persist;
+mod response;
+pub mod run;
+mod shard;
+mod target;
+mod tls;
+mod transport;
+
+pub use abide_core as core;
+pub use abide_store as store;
+pub use client::{CallOptions, Client, ClientBuilder, RequestBuilder};
+pub use error::{Error, LastAnswer, TurnedAway};
+pub use governor::{Governor, GovernorBuilder, HeldGate};
+pub use permit::{Admission, BeforeStart, Permit};
+pub use response::{BodyError, Response};
+pub use shard::Handle;
+pub use target::{Target, redacted};
+pub use tls::config as tls_config;

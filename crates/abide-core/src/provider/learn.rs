@@ -6,7 +6,7 @@
 use super::{Action, Event, GateRecord, News, Provider};
 use crate::control::Aimd;
 use crate::gate::{Episode, GateKey, GateSpec};
-use crate::hold::{HoldId, SetBy};
+use crate::hold::{Hold, HoldId, SetBy};
 use crate::policy::ProviderPolicy;
 use crate::time::Instant;
 use crate::verdict::Scope;
@@ -123,7 +123,13 @@ impl Provider {
         }
         self.bury(now, hold.id, hold.until);
         self.emit(Event::HoldLifted { key, id: hold.id });
-        self.persist(g);
+        self.persist_hold(
+            g,
+            Some(Hold {
+                lifted: true,
+                ..hold
+            }),
+        );
         self.announce(g);
     }
 
@@ -150,13 +156,18 @@ impl Provider {
 
     /// Wants a gate's state written.
     pub(super) fn persist(&mut self, g: u32) {
+        let hold = self.gates[g as usize].hold;
+        self.persist_hold(g, hold);
+    }
+
+    fn persist_hold(&mut self, g: u32, hold: Option<Hold>) {
         let gate = &mut self.gates[g as usize];
         gate.revision += 1;
         let revision = gate.revision;
         let record = Box::new(GateRecord {
             key: gate.key,
             scope: gate.scope,
-            hold: gate.hold,
+            hold,
             rung: gate.episode.as_ref().map(|e| e.rung),
             interval: gate.learned(),
             counts: gate.pace.stored().collect(),

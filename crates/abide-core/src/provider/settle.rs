@@ -274,6 +274,7 @@ impl Provider {
                     since: now,
                     set_by,
                     probes,
+                    lifted: false,
                 };
                 gate.hold = Some(hold);
                 if probes {

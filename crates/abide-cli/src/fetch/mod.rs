@@ -1,0 +1,320 @@
+//! `abide fetch`: a durable, resumable bulk run.
+//!
+//! Read the input, open the run, work its items, write their lines, tell what it came to. What is
+//! sent when is decided in the core; here are files, a terminal and signals.
+
+mod args;
+mod dry;
+mod input;
+mod open;
+mod output;
+mod policy;
+mod progress;
+mod source;
+mod summary;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use abide::core::run::Item;
+use abide::run::{Bulk, Outcome, Report, Sink, Totals};
+use abide::store::sqlite::ledger::Ledger;
+use abide::{Client, Target};
+use anyhow::Context;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use args::Args;
+
+use crate::exit::Exit;
+use crate::state::State;
+use input::Parsed;
+use open::Opened;
+use output::{Bodies, Handle, Tally, Writing};
+use summary::{Facts, Summary};
+
+/// The most bad lines reported one by one.
+const BAD_SHOWN: usize = 20;
+
+/// What each good item of the input is to the run: where it goes and how early.
+type Places = Vec<(Item, Target, u8)>;
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the async runtime cannot start")?;
+    let exit = runtime.block_on(fetch(args));
+    // A writer that waits for a broken disk must not keep the process.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    exit
+}
+
+async fn fetch(args: &Args) -> anyhow::Result<Exit> {
+    let setup = policy::Setup::new(args)?;
+    if args.dry_run {
+        return dry::run(args, &setup);
+    }
+    let state = State::open(args.state.as_deref(), args.fsync)?;
+    let governor = setup.governor(Arc::new(state.store.clone()))?;
+    let client = setup.client(governor.clone())?;
+    let mut bulk = Bulk::new(&client, setup.bulk.clone());
+
+    let mut places: Places = Vec::new();
+    let mut each = |item: u32, parsed: &Parsed| {
+        if let Some(target) = bulk.target(&parsed.url, &parsed.wanted.headers) {
+            places.push((item, target, parsed.priority));
+        }
+    };
+    let now = governor.clock().wall();
+    let opened = if args.resume {
+        open::resume(args, &state, setup.headers.clone(), now, &mut each)?
+    } else {
+        let read = open::read(args, setup.headers.clone(), &mut each)?;
+        report_bad(&read.items, args)?;
+        open::create(args, &state, read, now)?
+    };
+    let mut pending = vec![false; opened.items.index.len() as usize];
+    for item in &opened.pending {
+        pending[*item as usize] = true;
+    }
+    for item in &opened.unknown {
+        pending[*item as usize] = false;
+    }
+    for (item, target, priority) in &places {
+        if pending[*item as usize] {
+            bulk.add(target, *item, *priority);
+        }
+    }
+    drop(places);
+    let looking = governor.keep_looking();
+    let exit = work(args, &client, bulk, opened, &pending).await;
+    looking.abort();
+    governor
+        .save()
+        .context("what was learned could not be saved")?;
+    exit
+}
+
+/// Hands items' ends to the writer, and their intents to the ledger.
+struct Recorder {
+    writer: Handle,
+    ledger: Arc<Ledger>,
+}
+
+impl Sink for Recorder {
+    async fn intend(&self, item: Item) -> Result<(), String> {
+        let ledger = Arc::clone(&self.ledger);
+        let intended = tokio::task::spawn_blocking(move || ledger.intend(&[item])).await;
+        match intended {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(e)) => Err(e.to_string()),
+            Err(e) => Err(e.to_string()),
+        }
+    }
+
+    async fn take(&self, report: Report) {
+        self.writer.send(report).await;
+    }
+}
+
+async fn work(
+    args: &Args,
+    client: &Client,
+    bulk: Bulk,
+    opened: Opened,
+    pending: &[bool],
+) -> anyhow::Result<Exit> {
+    let governor = client.governor();
+    let clock = Arc::clone(governor.clock());
+    let total = u64::from(opened.items.index.len());
+    let tally = Arc::new(Tally::default());
+    let items = Arc::new(opened.items);
+    let ledger = opened.ledger;
+    let before = ledger.progress();
+    let bad_lines = items.index.bad.len() as u64;
+    let bodies =
+        match &args.save_dir {
+            Some(dir) => Some(Bodies::open(dir, args.fsync).with_context(|| {
+                format!("the folder {} cannot be used for bodies", dir.display())
+            })?),
+            None => None,
+        };
+    let writing = Writing {
+        target: opened.target,
+        bodies,
+        ledger: Arc::clone(&ledger),
+        items: Arc::clone(&items),
+        ordered: args.ordered.then(|| opened.pending.clone()),
+        fsync: args.fsync,
+        client: client.clone(),
+        before,
+    };
+    let (writer, thread) =
+        output::start(writing, Arc::clone(&tally)).context("the writer cannot start")?;
+    let began = clock.now();
+    let stop = CancellationToken::new();
+    let signals = tokio::spawn(signals(stop.clone()));
+    let broken = tokio::spawn(stop_when_broken(Arc::clone(&tally), stop.clone()));
+    let shown = (!args.quiet).then(|| {
+        tokio::spawn(progress::show(
+            total,
+            opened.finished_before,
+            Arc::clone(&tally),
+            governor.clone(),
+        ))
+    });
+
+    for item in &opened.unknown {
+        let why = "effect unknown: it was in flight when an earlier process of this run ended; \
+                   look at the provider before sending it again";
+        writer.send(failed(*item, why.to_owned())).await;
+    }
+    for (item, bad) in &items.index.bad {
+        if pending[*item as usize] {
+            writer
+                .send(failed(*item, format!("line {}, {bad}", items.line(*item))))
+                .await;
+        }
+    }
+    let sink = Arc::new(Recorder {
+        writer,
+        ledger: Arc::clone(&ledger),
+    });
+    let totals = bulk.work(Arc::clone(&items), sink, stop).await;
+    // Every way to the writer is gone now: it writes what it has, and ends.
+    let written = tokio::task::spawn_blocking(move || thread.join()).await;
+    for task in [Some(signals), Some(broken), shown].into_iter().flatten() {
+        task.abort();
+        // Waited for, so that the terminal is clean before the summary.
+        let _ = task.await;
+    }
+    if !matches!(written, Ok(Ok(()))) {
+        tally
+            .broken
+            .lock()
+            .get_or_insert_with(|| "the writer ended early".to_owned());
+    }
+    record_totals(&ledger, before, client, &totals)?;
+    let summary = Summary::new(&Facts {
+        run: &opened.name,
+        items: total,
+        counts: ledger.counts(),
+        progress: ledger.progress(),
+        bad_lines,
+        tally: &tally,
+        totals: &totals,
+        elapsed: clock.now().since(began),
+    });
+    tell(args, &summary)?;
+    Ok(summary.exit())
+}
+
+fn record_totals(
+    ledger: &Ledger,
+    before: abide::store::sqlite::ledger::Progress,
+    client: &Client,
+    totals: &Totals,
+) -> anyhow::Result<()> {
+    let mut progress = ledger.progress();
+    progress.totals.sent = before.totals.sent + client.sent();
+    progress.totals.refused = before.totals.refused + totals.refusals;
+    let held: Duration = totals.held.iter().map(|(_, d)| *d).sum();
+    progress.totals.held = before.totals.held + held;
+    ledger
+        .finish(&[], progress)
+        .context("the run's totals cannot be written")
+}
+
+fn tell(args: &Args, summary: &Summary) -> anyhow::Result<()> {
+    if args.json {
+        let text = serde_json::to_string(summary)?;
+        // Standard output belongs to the results, unless they go elsewhere.
+        if args.out.is_some() {
+            println!("{text}")
+        } else {
+            eprintln!("{text}")
+        }
+    } else if !args.quiet {
+        let program = std::env::args()
+            .next()
+            .unwrap_or_else(|| "abide".to_owned());
+        let program = program
+            .rsplit(['/', '\\'])
+            .next()
+            .unwrap_or("abide")
+            .to_owned();
+        summary.print(&format!("{program} fetch … --run {}", summary.run()));
+    }
+    Ok(())
+}
+
+/// Reports the lines that cannot be sent.
+fn report_bad(items: &source::Items, args: &Args) -> anyhow::Result<()> {
+    let bad = &items.index.bad;
+    for (item, why) in bad.iter().take(BAD_SHOWN) {
+        eprintln!(
+            "abide: {}: line {}, {why}",
+            args.input.display(),
+            items.line(*item)
+        );
+    }
+    if bad.len() > BAD_SHOWN {
+        eprintln!("abide: and {} more bad lines", bad.len() - BAD_SHOWN);
+    }
+    if args.strict && !bad.is_empty() {
+        let why = format!("{} bad lines; nothing was sent (--strict)", bad.len());
+        return Err(crate::exit::Usage(why).into());
+    }
+    Ok(())
+}
+
+/// The first Ctrl-C (or SIGTERM) finishes what is on the wire and saves; the second ends at once.
+async fn signals(stop: CancellationToken) {
+    interrupted().await;
+    eprintln!("abide: finishing what is on the wire; press Ctrl-C again to stop at once");
+    stop.cancel();
+    interrupted().await;
+    std::process::exit(130);
+}
+
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut term) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = term.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+async fn stop_when_broken(tally: Arc<Tally>, stop: CancellationToken) {
+    loop {
+        tally.changed.notified().await;
+        if tally.broken.lock().is_some() {
+            stop.cancel();
+            return;
+        }
+    }
+}
+
+/// The report of an item that was never asked for.
+fn failed(item: Item, reason: String) -> Report {
+    Report {
+        item,
+        outcome: Outcome::Failed,
+        cause: None,
+        status: None,
+        attempts: 0,
+        waited: Duration::ZERO,
+        provider: None,
+        retry_at: None,
+        reason: Some(reason),
+        body: None,
+        content_type: None,
+    }
+}

@@ -1,0 +1,459 @@
+//! Opening a run: a new one, or one that goes on.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use abide::core::WallTime;
+use abide::store::sqlite::ledger::{
+    Fingerprint, Ledger, NewRun, Outcome, Owner, RunError, RunState,
+};
+use anyhow::{Context, bail};
+use http::HeaderMap;
+
+use super::args::{Args, Format};
+use super::input::{self, Index, Parsed, Parser, Visit};
+use super::output::{self, Found, Target};
+use super::source::Items;
+use crate::exit::Usage;
+use crate::state::State;
+
+/// A run that is ours, and what is left of it.
+pub(crate) struct Opened {
+    pub(crate) name: String,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) items: Items,
+    pub(crate) target: Target,
+    /// Items still to be asked for, in input order.
+    pub(crate) pending: Vec<u32>,
+    /// Writes that were in flight when an earlier process of this run ended.
+    pub(crate) unknown: Vec<u32>,
+    pub(crate) finished_before: u64,
+}
+
+/// What is needed of an input besides the input itself, kept with the run.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+struct Kept {
+    format: String,
+    /// Sealed: a template may carry a credential.
+    template: Option<Vec<u8>>,
+    header: Option<Vec<u8>>,
+    id: Option<String>,
+}
+
+/// The input, indexed; and what a run over it is to be called.
+pub(crate) struct Read {
+    pub(crate) items: Items,
+    header: Option<Vec<u8>>,
+    stdin: bool,
+}
+
+/// Gathers what the walk over an input hands on.
+struct Gather<'a> {
+    header: Option<Vec<u8>>,
+    each: &'a mut dyn FnMut(u32, &Parsed),
+}
+
+impl Visit for Gather<'_> {
+    fn item(&mut self, item: u32, parsed: &Parsed, _raw: &[u8]) -> Result<(), String> {
+        (self.each)(item, parsed);
+        Ok(())
+    }
+
+    fn bad(&mut self, _item: u32, _raw: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn header(&mut self, raw: &[u8]) -> Result<(), String> {
+        self.header = Some(raw.to_vec());
+        Ok(())
+    }
+}
+
+/// Reads and indexes the input; tells `each` of every good item.
+pub(crate) fn read(
+    args: &Args,
+    headers: HeaderMap,
+    each: &mut dyn FnMut(u32, &Parsed),
+) -> anyhow::Result<Read> {
+    let stdin = args.input.as_os_str() == "-";
+    let shown = if stdin {
+        "standard input".to_owned()
+    } else {
+        args.input.display().to_string()
+    };
+    let file = if stdin {
+        spool().with_context(|| format!("{shown} cannot be read"))?
+    } else {
+        let file = File::open(&args.input).with_context(|| format!("{shown} cannot be read"))?;
+        let is_dir = file.metadata().is_ok_and(|m| m.is_dir());
+        if is_dir {
+            bail!("{shown} cannot be read: it is a folder");
+        }
+        file
+    };
+    let format = match args.format {
+        Some(format) => format,
+        None => {
+            let mut first = [0; 256];
+            let n = head(&file, &mut first).with_context(|| format!("{shown} cannot be read"))?;
+            input::sniff(&shown, &first[..n], args.url.is_some())
+        }
+    };
+    index(
+        file,
+        format,
+        headers,
+        args.url.as_deref(),
+        args.id.as_deref(),
+        each,
+    )
+    .map(|(items, header)| Read {
+        items,
+        header,
+        stdin,
+    })
+    .map_err(|why| Usage(format!("{shown}: {why}")).into())
+}
+
+fn index(
+    file: File,
+    format: Format,
+    headers: HeaderMap,
+    template: Option<&str>,
+    id: Option<&str>,
+    each: &mut dyn FnMut(u32, &Parsed),
+) -> Result<(Items, Option<Vec<u8>>), String> {
+    let mut parser = Parser::new(format, headers);
+    let mut gather = Gather { header: None, each };
+    let index = Index::read(&file, &mut parser, template, id, &mut gather)?;
+    let header = gather.header;
+    Ok((
+        Items {
+            file,
+            parser,
+            index,
+        },
+        header,
+    ))
+}
+
+/// Copies standard input to a file that goes when the process does.
+fn spool() -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut io::stdin().lock(), &mut file)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file)
+}
+
+fn head(file: &File, buf: &mut [u8]) -> io::Result<usize> {
+    use std::io::Read as _;
+    let n = file.try_clone()?.read(buf)?;
+    file.try_clone()?.seek(SeekFrom::Start(0))?;
+    Ok(n)
+}
+
+fn prints(bytes: &[u8]) -> Vec<Fingerprint> {
+    bytes
+        .chunks_exact(16)
+        .map(|c| c.try_into().unwrap_or_default())
+        .collect()
+}
+
+/// The name of a run that was given none: the same command goes on with the same run.
+fn name(args: &Args, now: WallTime) -> String {
+    use std::hash::Hasher;
+    if let Some(name) = &args.run {
+        return name.clone();
+    }
+    let mut h = siphasher::sip::SipHasher13::new();
+    if args.input.as_os_str() == "-" {
+        // Two pipes are never the same input.
+        h.write_i64(now.as_unix_nanos());
+        h.write_u32(std::process::id());
+        return format!("stdin-{:08x}", h.finish() >> 32);
+    }
+    let whole = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
+    h.write(whole(&args.input).as_os_str().as_encoded_bytes());
+    if let Some(out) = &args.out {
+        h.write(whole(out).as_os_str().as_encoded_bytes());
+    }
+    h.write(args.url.as_deref().unwrap_or_default().as_bytes());
+    let stem = args
+        .input
+        .file_stem()
+        .map(|s| s.to_string_lossy().into_owned());
+    let stem: String = stem
+        .unwrap_or_default()
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        .take(40)
+        .collect();
+    format!("{stem}-{:08x}", h.finish() >> 32)
+}
+
+fn owner(now: WallTime) -> Owner {
+    Owner {
+        who: format!("process {}", std::process::id()),
+        since: now,
+    }
+}
+
+/// Makes a new run.
+pub(crate) fn create(
+    args: &Args,
+    state: &State,
+    read: Read,
+    now: WallTime,
+) -> anyhow::Result<Opened> {
+    let name = name(args, now);
+    if let Ok(info) = state.store.run(&name) {
+        match info.state {
+            RunState::Finished => state.store.remove_run(&name)?,
+            RunState::Running => {
+                bail!(
+                    "run {name} is under way in {} since {}",
+                    info.owner.who,
+                    info.owner.since
+                )
+            }
+            _ => {
+                return Err(Usage(format!(
+                    "run {name} is unfinished: {} of {} items; go on with --resume, or forget it with \
+                     `abide runs rm {name}`",
+                    info.counts.finished(),
+                    info.items
+                ))
+                .into());
+            }
+        }
+    }
+    // Before the run exists, so that a refusal leaves nothing behind.
+    let target = output::open(args.out.as_deref(), false, 0)?;
+    let kept = Kept {
+        format: read.items.parser.format().as_str().to_owned(),
+        template: args
+            .url
+            .as_deref()
+            .map(|t| state.seal.seal(t.as_bytes()))
+            .transpose()?,
+        header: read.header.filter(|_| read.stdin),
+        id: args.id.clone(),
+    };
+    let fingerprints = prints(&read.items.index.prints);
+    let whole = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
+    let new = NewRun {
+        name: name.clone(),
+        input: if read.stdin {
+            "standard input".to_owned()
+        } else {
+            whole(&args.input).display().to_string()
+        },
+        kind: kept.format.clone(),
+        options: serde_json::to_string(&kept)?,
+        output: args.out.as_deref().map(|p| whole(p).display().to_string()),
+        created: now,
+        fingerprints: if read.stdin {
+            Vec::new()
+        } else {
+            fingerprints.clone()
+        },
+        sealed: !read.stdin,
+    };
+    let ledger = match state.store.create_run(new, owner(now)) {
+        Err(RunError::Exists(name)) => bail!("run {name} was made by another process just now"),
+        other => Arc::new(other?),
+    };
+    if read.stdin {
+        keep_records(state, &ledger, &read.items, &fingerprints)?;
+    }
+    let pending = (0..read.items.index.len()).collect();
+    Ok(Opened {
+        name,
+        ledger,
+        items: read.items,
+        target,
+        pending,
+        unknown: Vec::new(),
+        finished_before: 0,
+    })
+}
+
+/// Keeps the records of a pipe in the state, sealed, so that the run can go on without it.
+fn keep_records(
+    state: &State,
+    ledger: &Ledger,
+    items: &Items,
+    prints: &[Fingerprint],
+) -> anyhow::Result<()> {
+    let mut batch = Vec::with_capacity(1000);
+    for (place, print) in items.index.places.iter().zip(prints) {
+        let raw = items.raw(*place)?;
+        let mut record = place.line.to_be_bytes().to_vec();
+        record.extend_from_slice(&raw);
+        batch.push((*print, state.seal.seal(&record)?));
+        if batch.len() == 1000 {
+            ledger.store_items(std::mem::take(&mut batch))?;
+        }
+    }
+    ledger.store_items(batch)?;
+    ledger.seal()?;
+    Ok(())
+}
+
+/// Goes on with a run.
+pub(crate) fn resume(
+    args: &Args,
+    state: &State,
+    headers: HeaderMap,
+    now: WallTime,
+    each: &mut dyn FnMut(u32, &Parsed),
+) -> anyhow::Result<Opened> {
+    let piped = args.input.as_os_str() == "-";
+    let name = if piped && args.run.is_none() {
+        lone_pipe(state)?
+    } else {
+        name(args, now)
+    };
+    let ledger = match state.store.claim_run(&name, owner(now)) {
+        Err(RunError::Unknown(name)) => {
+            let hint = "see `abide runs list`; without --resume a new run begins";
+            return Err(Usage(format!("there is no run {name} to go on with; {hint}")).into());
+        }
+        other => Arc::new(other?),
+    };
+    let info = state.store.run(&name)?;
+    if !ledger.is_sealed() {
+        bail!(
+            "run {name} was stopped while it was still reading its pipe; start it again with the \
+             pipe, after `abide runs rm {name}`"
+        );
+    }
+    let from_state = piped && info.input == "standard input";
+    let items = if from_state {
+        stored(state, &ledger, &info.options, headers, each)?
+    } else {
+        read(args, headers, each)?.items
+    };
+    let before: Vec<u8> = ledger.fingerprints()?.concat();
+    if let Some(change) = items.index.changed_since(&before) {
+        return Err(Usage(format!(
+            "run {name}: {change}; restore it, or start a new run with --run"
+        ))
+        .into());
+    }
+    let committed = ledger.progress().committed;
+    let out = args
+        .out
+        .clone()
+        .or_else(|| info.output.as_ref().map(Into::into));
+    let mut found = None;
+    if let Some(path) = &out
+        && std::fs::metadata(path).map_or(0, |m| m.len()) < committed
+    {
+        let exists = path.exists();
+        found = Some(if exists {
+            output::rescan(path)?
+        } else {
+            Found::default()
+        });
+    }
+    let committed = found.as_ref().map_or(committed, |f| f.length);
+    let mut target = output::open(out.as_deref(), true, committed)?;
+    let mut progress = ledger.progress();
+    progress.committed = committed;
+    if args.retry_skipped
+        && let Some(length) = output::without_skipped(&mut target)?
+    {
+        progress.committed = length;
+    }
+    ledger.finish(&[], progress)?;
+    let unknown = ledger.open_intents();
+    let outcomes = ledger.outcomes();
+    let is_pending = |item: u32| {
+        let outcome = outcomes.get(item as usize).copied().flatten();
+        match (outcome, &found) {
+            (Some(Outcome::Skipped), _) if args.retry_skipped => true,
+            (Some(_), Some(found)) => items.parsed(item).is_ok_and(|p| !found.ids.contains(&p.id)),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    };
+    let pending: Vec<u32> = (0..items.index.len()).filter(|i| is_pending(*i)).collect();
+    let finished_before = u64::from(items.index.len()) - pending.len() as u64;
+    Ok(Opened {
+        name,
+        ledger,
+        items,
+        target,
+        pending,
+        unknown,
+        finished_before,
+    })
+}
+
+/// The one interrupted run that came through a pipe.
+fn lone_pipe(state: &State) -> anyhow::Result<String> {
+    let runs = state.store.runs()?;
+    let mut piped = runs
+        .iter()
+        .filter(|r| r.state == RunState::Interrupted && r.input == "standard input");
+    match (piped.next(), piped.next()) {
+        (Some(run), None) => Ok(run.name.clone()),
+        (None, _) => {
+            Err(Usage("there is no interrupted run of a pipe to go on with".into()).into())
+        }
+        (Some(a), Some(b)) => Err(Usage(format!(
+            "several runs of pipes are unfinished ({}, {} …); name one with --run",
+            a.name, b.name
+        ))
+        .into()),
+    }
+}
+
+/// The items of a pipe, from the state.
+fn stored(
+    state: &State,
+    ledger: &Arc<Ledger>,
+    options: &str,
+    headers: HeaderMap,
+    each: &mut dyn FnMut(u32, &Parsed),
+) -> anyhow::Result<Items> {
+    let lost = "the stored requests cannot be read: the install key is another";
+    let kept: Kept = serde_json::from_str(options).context("the run's options cannot be read")?;
+    let format = <Format as clap::ValueEnum>::from_str(&kept.format, true)
+        .map_err(|_| anyhow::anyhow!("the run's input has an unknown form {:?}", kept.format))?;
+    let template = match &kept.template {
+        Some(sealed) => Some(String::from_utf8(state.seal.unseal(sealed).context(lost)?)?),
+        None => None,
+    };
+    // The records go to a file of this process: the same code then loads them.
+    let mut file = tempfile::tempfile()?;
+    let mut index = Index::default();
+    let mut parser = Parser::new(format, headers);
+    if let Some(header) = &kept.header {
+        let header = parser.header(header, template.as_deref(), kept.id.as_deref());
+        header.map_err(anyhow::Error::msg)?;
+    }
+    let (mut offset, mut from) = (0_u64, 0_u32);
+    loop {
+        let batch = ledger.stored_items(from, 1000)?;
+        if batch.is_empty() {
+            break;
+        }
+        for sealed in &batch {
+            let record = state.seal.unseal(sealed).context(lost)?;
+            let (line, raw) = record.split_first_chunk::<4>().context(lost)?;
+            io::Write::write_all(&mut file, raw)?;
+            index.push(&parser, offset, u32::from_be_bytes(*line), raw, each);
+            offset += raw.len() as u64;
+            from += 1;
+        }
+    }
+    Ok(Items {
+        file,
+        parser,
+        index,
+    })
+}

@@ -1,0 +1,177 @@
+//! Opening an output: new, or where a run stopped.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+/// Where lines go.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// A file, and its name.
+    File(File, PathBuf),
+    /// Standard output.
+    Stdout,
+}
+
+impl Target {
+    pub(super) fn write(&mut self, bytes: &[u8], fsync: bool) -> io::Result<()> {
+        match self {
+            Self::File(file, _) => {
+                file.write_all(bytes)?;
+                if fsync { file.sync_data() } else { Ok(()) }
+            }
+            Self::Stdout => {
+                let mut out = io::stdout().lock();
+                out.write_all(bytes)?;
+                out.flush()
+            }
+        }
+    }
+
+    /// Takes half-written lines back, so that a failed write can be tried again.
+    pub(super) fn truncate(&mut self, length: u64) -> io::Result<()> {
+        match self {
+            Self::File(file, _) => {
+                file.set_len(length)?;
+                file.seek(SeekFrom::Start(length)).map(drop)
+            }
+            Self::Stdout => Ok(()),
+        }
+    }
+}
+
+/// Opens the output. A new run does not write over what is there; a resumed one cuts off what
+/// was not committed.
+pub(crate) fn open(path: Option<&Path>, resume: bool, committed: u64) -> anyhow::Result<Target> {
+    let Some(path) = path else {
+        return Ok(Target::Stdout);
+    };
+    let shown = path.display();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let mut file = options
+        .open(path)
+        .with_context(|| format!("the output {shown} cannot be opened"))?;
+    let length = file
+        .metadata()
+        .with_context(|| format!("the output {shown} cannot be read"))?
+        .len();
+    if !resume && length > 0 {
+        bail!(
+            "the output {shown} exists already; remove it, choose another with --out, or go on \
+             with its run by --resume"
+        );
+    }
+    let committed = committed.min(length);
+    file.set_len(committed)
+        .and_then(|()| file.seek(SeekFrom::Start(committed)))
+        .with_context(|| format!("the output {shown} cannot be written"))?;
+    Ok(Target::File(file, path.to_owned()))
+}
+
+/// Drops the lines of skipped items from an output, so that asking again leaves one line an item.
+/// Returns the new length.
+pub(crate) fn without_skipped(target: &mut Target) -> anyhow::Result<Option<u64>> {
+    let Target::File(file, path) = target else {
+        return Ok(None);
+    };
+    let dir = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or_else(|| Path::new("."));
+    let shown = path.display().to_string();
+    let what = || format!("the output {shown} cannot be rewritten without its skipped items");
+    let mut next = tempfile::NamedTempFile::new_in(dir).with_context(what)?;
+    file.seek(SeekFrom::Start(0)).with_context(what)?;
+    let mut length = 0;
+    {
+        let mut reader = BufReader::new(&*file);
+        let mut writer = BufWriter::new(next.as_file_mut());
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line).with_context(what)? > 0 {
+            if !is_skipped(&line) {
+                writer.write_all(&line).with_context(what)?;
+                length += line.len() as u64;
+            }
+            line.clear();
+        }
+        writer.flush().with_context(what)?;
+    }
+    next.as_file().sync_all().with_context(what)?;
+    *file = next.persist(&*path).with_context(what)?;
+    Ok(Some(length))
+}
+
+/// What an output itself says is finished.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The ids that have a line.
+    pub(crate) ids: std::collections::HashSet<String>,
+    /// The length up to the last whole line.
+    pub(crate) length: u64,
+}
+
+/// Reads an output that is shorter than what was committed (it was replaced, or a rewrite was
+/// interrupted). What has a line is finished; everything else is asked again.
+pub(crate) fn rescan(path: &Path) -> anyhow::Result<Found> {
+    #[derive(serde::Deserialize)]
+    struct Id {
+        id: String,
+    }
+    let what = || format!("the output {} cannot be read", path.display());
+    let mut reader = BufReader::new(File::open(path).with_context(what)?);
+    let (mut found, mut line) = (Found::default(), Vec::new());
+    while reader.read_until(b'\n', &mut line).with_context(what)? > 0 {
+        let Ok(id) = serde_json::from_slice::<Id>(&line) else {
+            break;
+        };
+        if !line.ends_with(b"\n") {
+            break;
+        }
+        found.ids.insert(id.id);
+        found.length += line.len() as u64;
+        line.clear();
+    }
+    Ok(found)
+}
+
+fn is_skipped(line: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Outcome<'a> {
+        outcome: &'a str,
+    }
+    serde_json::from_slice::<Outcome<'_>>(line).is_ok_and(|l| l.outcome == "skipped")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resumed_output_is_cut_to_what_was_committed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        std::fs::write(&path, "one\ntwo\nhalf a li").unwrap();
+        assert!(open(Some(&path), false, 0).is_err());
+        let mut t = open(Some(&path), true, 8).unwrap();
+        t.write(b"three\n", true).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\nthree\n");
+    }
+
+    #[test]
+    fn asking_again_leaves_one_line_an_item() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let lines = "{\"id\":\"1\",\"outcome\":\"done\"}\n{\"id\":\"2\",\"outcome\":\"skipped\"}\n";
+        std::fs::write(&path, lines).unwrap();
+        let mut t = open(Some(&path), true, lines.len() as u64).unwrap();
+        let length = without_skipped(&mut t).unwrap().unwrap();
+        t.write(b"{\"id\":\"2\",\"outcome\":\"done\"}\n", false)
+            .unwrap();
+        let now = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(now.lines().count(), 2);
+        assert_eq!(length, 28);
+    }
+}

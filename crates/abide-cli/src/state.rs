@@ -1,0 +1,46 @@
+//! Where state is kept.
+
+use std::path::{Path, PathBuf};
+
+use abide::store::sqlite::{Options, Sqlite};
+use anyhow::Context;
+use etcetera::BaseStrategy;
+
+use crate::seal::Seal;
+
+/// The state of this installation.
+pub(crate) struct State {
+    pub(crate) store: Sqlite,
+    pub(crate) seal: Seal,
+}
+
+impl State {
+    /// Opens the state: the folder given, or the platform's state directory.
+    pub(crate) fn open(dir: Option<&Path>, fsync: bool) -> anyhow::Result<Self> {
+        let mut options = Options::default();
+        options.fsync = fsync;
+        if dir.is_some_and(|d| d.as_os_str() == ":memory:") {
+            let store = Sqlite::in_memory_with(options)?;
+            return Ok(Self {
+                store,
+                seal: Seal::open(None)?,
+            });
+        }
+        let dir = match dir {
+            Some(dir) => dir.to_owned(),
+            None => default_dir()?,
+        };
+        let store = Sqlite::open_with(&dir, options)?;
+        let seal = Seal::open(Some(&dir))?;
+        Ok(Self { store, seal })
+    }
+}
+
+fn default_dir() -> anyhow::Result<PathBuf> {
+    let base = etcetera::choose_base_strategy()
+        .context("this user has no home folder; name a state folder with --state")?;
+    Ok(base
+        .state_dir()
+        .unwrap_or_else(|| base.data_dir())
+        .join("abide"))
+}

@@ -1,0 +1,127 @@
+//! The tables, and how they came to be.
+//!
+//! Every version is a step; a file is brought forward step by step in one transaction, so that a
+//! crash in the middle leaves the old version. A file of a later version is refused: reading what
+//! one does not understand loses holds. Steps that were released are never edited.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::fault::Fault;
+use crate::StoreError;
+
+/// Marks the file as abide's: the letters "abid".
+const APPLICATION: i64 = 0x6162_6964;
+
+/// Step N brings a file from version N to N + 1.
+const STEPS: [&str; 1] = [FIRST];
+
+/// Runs keep their rows under `run << 32 | position`, in the order in which they are written, so
+/// that a commit appends to the end of a table whatever the run's size.
+const FIRST: &str = "
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
+    INSERT INTO meta VALUES ('secret', randomblob(32)), ('change', 0);
+
+    CREATE TABLE gates (
+        provider TEXT NOT NULL,
+        gate BLOB NOT NULL,
+        scope TEXT NOT NULL,
+        rung INTEGER,
+        interval_ns INTEGER,
+        counts TEXT NOT NULL,
+        change INTEGER NOT NULL,
+        writer INTEGER NOT NULL,
+        PRIMARY KEY (provider, gate)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX gates_change ON gates (change);
+
+    CREATE TABLE holds (
+        provider TEXT NOT NULL,
+        gate BLOB NOT NULL,
+        id INTEGER NOT NULL,
+        cause TEXT NOT NULL,
+        until_ns INTEGER NOT NULL,
+        ask_ns INTEGER,
+        ask_source TEXT,
+        since_ns INTEGER NOT NULL,
+        probes INTEGER NOT NULL,
+        lifted INTEGER NOT NULL,
+        PRIMARY KEY (provider, gate, id)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        input TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        options TEXT NOT NULL,
+        output TEXT,
+        created_ns INTEGER NOT NULL,
+        items INTEGER NOT NULL,
+        sealed INTEGER NOT NULL,
+        owner TEXT NOT NULL,
+        owned_ns INTEGER NOT NULL,
+        committed INTEGER NOT NULL DEFAULT 0,
+        done INTEGER NOT NULL DEFAULT 0,
+        not_found INTEGER NOT NULL DEFAULT 0,
+        skipped INTEGER NOT NULL DEFAULT 0,
+        failed INTEGER NOT NULL DEFAULT 0,
+        sent INTEGER NOT NULL DEFAULT 0,
+        refused INTEGER NOT NULL DEFAULT 0,
+        held_ns INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE TABLE run_log (key INTEGER PRIMARY KEY, records BLOB NOT NULL) STRICT;
+    CREATE TABLE run_prints (key INTEGER PRIMARY KEY, prints BLOB NOT NULL) STRICT;
+    CREATE TABLE run_items (key INTEGER PRIMARY KEY, lines BLOB NOT NULL) STRICT;
+";
+
+/// The version this program writes.
+pub(super) const KNOWN: i64 = STEPS.len() as i64;
+
+/// Refuses a file that is another program's or a later abide's, before anything is written to it.
+pub(super) fn check(conn: &Connection, path: &str) -> Result<(), StoreError> {
+    let about = |e: rusqlite::Error| Fault::from(e).about(path);
+    let application: i64 = pragma(conn, "application_id").map_err(about)?;
+    let version: i64 = pragma(conn, "user_version").map_err(about)?;
+    let tables: i64 = conn
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))
+        .map_err(about)?;
+    let fresh = application == 0 && version == 0 && tables == 0;
+    if !fresh && application != APPLICATION {
+        return Err(Fault::corrupt("it is another program's database").about(path));
+    }
+    if version > KNOWN {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found: version,
+            known: KNOWN,
+        });
+    }
+    if !fresh && version < 1 {
+        return Err(Fault::corrupt(format!("schema version {version}")).about(path));
+    }
+    Ok(())
+}
+
+/// Brings the file to the version this program knows. Safe when several processes do so at once:
+/// whoever comes second finds it done.
+pub(super) fn migrate(conn: &mut Connection) -> Result<(), Fault> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let version: i64 = pragma(&tx, "user_version")?;
+    let done = usize::try_from(version).unwrap_or(usize::MAX);
+    if done < STEPS.len() {
+        for step in STEPS.iter().skip(done) {
+            tx.execute_batch(step)?;
+        }
+        tx.pragma_update(None, "application_id", APPLICATION)?;
+        tx.pragma_update(None, "user_version", KNOWN)?;
+    }
+    tx.commit()?;
+    Ok(())
+}
+
+pub(super) fn pragma<T: rusqlite::types::FromSql>(
+    conn: &Connection,
+    name: &str,
+) -> rusqlite::Result<T> {
+    conn.pragma_query_value(None, name, |r| r.get(0))
+}

@@ -1,0 +1,361 @@
+//! The path of one call: admit, start, send, read, classify, observe, plan.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use abide_core::budget::RepeatCause;
+use abide_core::call::{Attempt, Call, CallPolicy, Plan, Safety};
+use abide_core::classify::{
+    Answer, Phase, RequestView, Transport, TransportKind, classify, of_transport,
+};
+use abide_core::provider::Outcome;
+use abide_core::refusal::Refusal;
+use abide_core::{Finding, Instant, Moment, signal};
+use http::header::ACCEPT;
+
+use super::redirect;
+use super::{CallOptions, Client};
+use crate::error::{Error, LastAnswer, TurnedAway};
+use crate::permit::{Admission, Permit};
+use crate::response::{BodyError, Response};
+use crate::shard::Handle;
+use crate::target::Target;
+use crate::transport;
+
+/// How much of a last answer is kept for the caller.
+const SAMPLE: usize = 64 * 1024;
+
+/// Where a bulk run has a say in its items' calls.
+pub(crate) trait Hooks: Send {
+    /// Asks for leave to send; the default waits for it.
+    fn acquire(
+        &mut self,
+        shard: &Handle,
+        admission: &Admission,
+        call: &mut Call,
+    ) -> impl Future<Output = Result<Permit, Refused>> + Send {
+        async {
+            Permit::acquire(shard, admission, call)
+                .await
+                .map_err(Refused::Turned)
+        }
+    }
+
+    /// Reads the body as part of the attempt; the default leaves it to the caller.
+    fn collect(
+        &mut self,
+        _response: &mut Response,
+    ) -> impl Future<Output = Result<(), BodyError>> + Send {
+        async { Ok(()) }
+    }
+
+    /// An attempt was refused and a repeat is planned; `false` gives up.
+    fn repeats_after(&mut self, _now: Instant, _finding: &Finding) -> bool {
+        true
+    }
+}
+
+/// Why there was no leave to send.
+pub(crate) enum Refused {
+    /// Turned away by the machine.
+    Turned(Box<Refusal>),
+    /// The caller itself left.
+    Left,
+}
+
+/// A call without a run around it.
+pub(crate) struct Plain;
+
+impl Hooks for Plain {}
+
+/// One exchange: an answer, or what it failed of.
+type Exchange = Result<reqwest::Response, Transport>;
+
+impl Client {
+    pub(crate) fn policy(&self, options: &CallOptions) -> CallPolicy {
+        options
+            .call
+            .clone()
+            .unwrap_or_else(|| self.inner.call.clone())
+    }
+
+    /// Makes one call.
+    pub(crate) async fn run(
+        &self,
+        mut request: reqwest::Request,
+        options: &CallOptions,
+        hooks: &mut impl Hooks,
+    ) -> Result<Response, Error> {
+        let governor = &self.inner.governor;
+        let shared = governor.shared();
+        let safety = options
+            .safety
+            .unwrap_or_else(|| Safety::of(request.method()));
+        let mut call = Call::new(self.policy(options), safety, shared.clock.now());
+        let mut hops = 0;
+        if let Some(t) = options.attempt_timeout {
+            *request.timeout_mut() = Some(t);
+        }
+        let Some(mut target) = governor.target(request.url(), request.headers()) else {
+            return Err(Error::Request("its URL names no host".to_owned()));
+        };
+        let mut shard = governor.provider(&target.provider);
+        loop {
+            shared.touch();
+            let permit = self
+                .admit(&shard, &target, options, &mut call, hooks)
+                .await?;
+            let view = RequestView {
+                method: &request.method().clone(),
+                accepts_json: accepts_json(&request),
+            };
+            let (sent, again) = match request.try_clone() {
+                Some(copy) => (copy, true),
+                // A stream goes out once, and is never refused for being one.
+                None => {
+                    let empty =
+                        reqwest::Request::new(request.method().clone(), request.url().clone());
+                    (std::mem::replace(&mut request, empty), false)
+                }
+            };
+            self.inner.sent.fetch_add(1, Ordering::Relaxed);
+            let exchange: Exchange = self
+                .http()
+                .execute(sent)
+                .await
+                .map_err(|e| transport::read(&e, false));
+            let at = shared.clock.moment();
+            let read = self.read(&shard, &view, &exchange, at);
+            permit.observe(&read.finding);
+            let mut plan = self.plan(&shard, &mut call, &read, again);
+            if matches!(plan, Plan::Again)
+                && read.finding.holds
+                && !hooks.repeats_after(at.now, &read.finding)
+            {
+                plan = Plan::Fail(Box::new(call.give_up(&read.finding)));
+            }
+            match (plan, exchange) {
+                (Plan::Return, Ok(inner)) => {
+                    let mut response = self.response(inner, permit, read.finding, &call);
+                    let to = match redirect::is_redirect(response.status()) {
+                        true if self.inner.max_redirects > 0 => {
+                            redirect::location(request.url(), response.headers())
+                                .map_err(|why| redirects(&shard, why))?
+                        }
+                        _ => None,
+                    };
+                    let Some(to) = to else {
+                        let Err(e) = hooks.collect(&mut response).await else {
+                            return Ok(response);
+                        };
+                        let BodyError::Broken(t) = e else {
+                            return Err(e.into());
+                        };
+                        drop(response);
+                        let read = self.read(&shard, &view, &Err(t), shared.clock.moment());
+                        match self.plan(&shard, &mut call, &read, again) {
+                            Plan::Fail(refusal) => {
+                                let at = shared.clock.moment();
+                                return Err(turned(&shard, *refusal, at, None, Some(t)));
+                            }
+                            Plan::Again | Plan::Return => continue,
+                        }
+                    };
+                    hops += 1;
+                    if hops > self.inner.max_redirects {
+                        let why = format!("more than {} times", self.inner.max_redirects);
+                        return Err(redirects(&shard, why));
+                    }
+                    if !again {
+                        return Err(redirects(
+                            &shard,
+                            "a body that can be sent only once".into(),
+                        ));
+                    }
+                    let status = response.status();
+                    let not_before = response.finding().ask().map(|a| a.until);
+                    response.drain(0).await;
+                    redirect::follow(&mut request, status, to);
+                    call.redirected(not_before.unwrap_or(Instant::ORIGIN));
+                    if options.safety.is_none() {
+                        call.set_safety(Safety::of(request.method()));
+                    }
+                    let next = governor.target(request.url(), request.headers());
+                    target = next.ok_or_else(|| redirects(&shard, "to no host".into()))?;
+                    shard = governor.provider(&target.provider);
+                }
+                (Plan::Again, Ok(inner)) => {
+                    self.response(inner, permit, read.finding, &call)
+                        .drain(0)
+                        .await;
+                }
+                (Plan::Again | Plan::Return, Err(_)) => {
+                    permit.settle(&outcome(&read));
+                }
+                (Plan::Fail(refusal), Ok(inner)) => {
+                    let status = inner.status();
+                    let response = self.response(inner, permit, read.finding, &call);
+                    let sample = response.drain(SAMPLE).await;
+                    return Err(turned(
+                        &shard,
+                        *refusal,
+                        at,
+                        Some(LastAnswer { status, sample }),
+                        None,
+                    ));
+                }
+                (Plan::Fail(refusal), Err(t)) => {
+                    permit.settle(&outcome(&read));
+                    return Err(turned(&shard, *refusal, at, None, Some(t)));
+                }
+            }
+        }
+    }
+
+    fn plan(&self, shard: &Handle, call: &mut Call, read: &Read, again: bool) -> Plan {
+        let attempt = Attempt {
+            finding: &read.finding,
+            retry_on: read.retry_on && again,
+            cause: read.cause,
+            unsent: read.unsent,
+        };
+        let dice = shard.shared().dice();
+        let mut plan = shard.with(|s, now| call.plan(now, &attempt, s.machine.budget(), dice));
+        if let Plan::Fail(r) = &mut plan
+            && r.retry_at.is_none()
+            && read.finding.holds
+        {
+            // Nobody said when, but the hold that was opened for it knows.
+            let held = shard.view().into_iter().filter_map(|g| g.hold);
+            r.retry_at = held.map(|h| h.retry_at()).max();
+        }
+        plan
+    }
+
+    async fn admit(
+        &self,
+        shard: &Handle,
+        target: &Target,
+        options: &CallOptions,
+        call: &mut Call,
+        hooks: &mut impl Hooks,
+    ) -> Result<Permit, Error> {
+        let admission = Admission {
+            target: target.clone(),
+            cost: options.cost.max(1),
+            urgency: options.urgency,
+            fair: options.fair,
+            wire: options.wire.clone(),
+            before_start: options.before_start.clone(),
+        };
+        match hooks.acquire(shard, &admission, call).await {
+            Ok(permit) => Ok(permit),
+            Err(Refused::Left) => Err(Error::Left),
+            Err(Refused::Turned(r)) => {
+                let at = self.inner.governor.clock().moment();
+                Err(turned(shard, *r, at, None, None))
+            }
+        }
+    }
+
+    fn read(&self, shard: &Handle, view: &RequestView<'_>, e: &Exchange, at: Moment) -> Read {
+        let shared = self.inner.governor.shared();
+        match e {
+            Ok(response) => {
+                let (status, headers) = (response.status(), response.headers());
+                let signal = shard.skewed(|skew| signal::read(status, headers, at, skew));
+                let answer = Answer {
+                    signal: &signal,
+                    headers,
+                    sample: None,
+                };
+                let finding = classify(view, &answer, None, &shared.classify);
+                let retry_on = self.inner.retry_on.covers(status, &finding);
+                let refused = finding.verdict.is_refusal();
+                Read {
+                    finding,
+                    retry_on,
+                    cause: if refused {
+                        RepeatCause::Refusal
+                    } else {
+                        RepeatCause::Failure
+                    },
+                    unsent: false,
+                }
+            }
+            Err(t) => Read {
+                finding: of_transport(t),
+                retry_on: self.inner.retry_on.covers_transport(t),
+                cause: match t.kind {
+                    TransportKind::Timeout => RepeatCause::Timeout,
+                    _ => RepeatCause::Failure,
+                },
+                unsent: t.phase == Phase::Connect,
+            },
+        }
+    }
+
+    fn response(
+        &self,
+        inner: reqwest::Response,
+        permit: Permit,
+        finding: Finding,
+        call: &Call,
+    ) -> Response {
+        Response {
+            inner,
+            permit: Some(permit),
+            finding,
+            attempts: call.attempts(),
+            waited: call.total_waited(),
+        }
+    }
+}
+
+/// What was read of one exchange.
+struct Read {
+    finding: Finding,
+    retry_on: bool,
+    cause: RepeatCause,
+    unsent: bool,
+}
+
+fn outcome(read: &Read) -> Outcome {
+    Outcome::Answered(read.finding.clone())
+}
+
+fn turned(
+    shard: &Handle,
+    refusal: Refusal,
+    at: Moment,
+    last: Option<LastAnswer>,
+    transport: Option<Transport>,
+) -> Error {
+    let provider = Arc::clone(shard.name());
+    Error::Turned(Box::new(TurnedAway {
+        refusal,
+        provider,
+        last,
+        transport,
+        at,
+    }))
+}
+
+fn redirects(shard: &Handle, why: String) -> Error {
+    Error::Redirect {
+        provider: Arc::clone(shard.name()),
+        why,
+    }
+}
+
+/// Whether the caller takes nothing but JSON.
+fn accepts_json(request: &reqwest::Request) -> bool {
+    let Some(accept) = request.headers().get(ACCEPT).and_then(|v| v.to_str().ok()) else {
+        return false;
+    };
+    accept.split(',').all(|part| {
+        let media = part.split(';').next().unwrap_or_default().trim();
+        media.eq_ignore_ascii_case("application/json")
+            || (media.starts_with("application/") && media.ends_with("+json"))
+    })
+}

@@ -1,0 +1,364 @@
+//! The client: an HTTP client whose every send passes its provider's gates.
+//!
+//! Its hidden retries are switched off and redirects are followed here, so that each hop is
+//! admitted like any other request: a call holds at most one pass, and a hop is settled before
+//! the next one asks.
+
+mod attempt;
+mod redirect;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use abide_core::call::{CallPolicy, Safety};
+use abide_core::classify::RetryOn;
+use abide_core::queue::Urgency;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use rustls::pki_types::CertificateDer;
+use tokio::sync::Semaphore;
+
+pub(crate) use attempt::{Hooks, Refused};
+
+use crate::error::Error;
+use crate::governor::Governor;
+use crate::permit::BeforeStart;
+use crate::response::Response;
+use crate::tls;
+
+/// How many redirects are followed. Default 10: browsers stop at 20, and ten hops have never led
+/// anywhere in practice.
+const MAX_REDIRECTS: u32 = 10;
+
+/// An HTTP client that behaves. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    http: reqwest::Client,
+    governor: Governor,
+    call: CallPolicy,
+    retry_on: RetryOn,
+    max_redirects: u32,
+    sent: Arc<AtomicU64>,
+}
+
+/// How one call is to be made.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct CallOptions {
+    /// The knobs of the call; the client's own when absent.
+    pub call: Option<CallPolicy>,
+    /// Whether it may be repeated; the method decides when absent.
+    pub safety: Option<Safety>,
+    /// How urgent it is.
+    pub urgency: Urgency,
+    /// Whom to be fair to; 0 for everybody else.
+    pub fair: u64,
+    /// How many units it costs; 0 reads as 1.
+    pub cost: u32,
+    /// One attempt, head and body; no bound when absent.
+    pub attempt_timeout: Option<Duration>,
+    /// Places on the wire shared beyond one provider.
+    pub wire: Option<Arc<Semaphore>>,
+    /// To be done after leave to send was given and before the send.
+    pub before_start: Option<BeforeStart>,
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("safety", &self.safety)
+            .field("urgency", &self.urgency)
+            .field("cost", &self.cost)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`Client`].
+#[derive(Debug)]
+pub struct ClientBuilder {
+    http: Option<reqwest::ClientBuilder>,
+    roots: Vec<CertificateDer<'static>>,
+    governor: Option<Governor>,
+    call: CallPolicy,
+    retry_on: RetryOn,
+    max_redirects: u32,
+}
+
+impl Client {
+    /// A client with the defaults and a store that ends with the process.
+    ///
+    /// # Errors
+    /// When the HTTP client cannot be set up.
+    pub fn new() -> Result<Self, Error> {
+        Self::builder().build()
+    }
+
+    /// Starts building one.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder {
+            http: None,
+            roots: Vec::new(),
+            governor: None,
+            call: CallPolicy::default(),
+            retry_on: RetryOn::default(),
+            max_redirects: MAX_REDIRECTS,
+        }
+    }
+
+    /// A client on top of an HTTP client of your own making; its hidden retries and redirects
+    /// are switched off. Its TLS needs a provider: where the process has none yet, ring becomes
+    /// it, since the HTTP client would panic without one.
+    ///
+    /// # Errors
+    /// When the HTTP client cannot be set up.
+    pub fn from_builder(http: reqwest::ClientBuilder) -> Result<Self, Error> {
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            // Losing the race to another installer is as good as winning it.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        let mut builder = Self::builder();
+        builder.http = Some(http);
+        builder.build()
+    }
+
+    /// The governor behind it.
+    pub fn governor(&self) -> &Governor {
+        &self.inner.governor
+    }
+
+    /// Starts a GET.
+    pub fn get(&self, url: &str) -> RequestBuilder {
+        self.request(Method::GET, url)
+    }
+
+    /// Starts a POST.
+    pub fn post(&self, url: &str) -> RequestBuilder {
+        self.request(Method::POST, url)
+    }
+
+    /// Starts a request.
+    pub fn request(&self, method: Method, url: &str) -> RequestBuilder {
+        RequestBuilder {
+            client: self.clone(),
+            http: self.inner.http.request(method, url),
+            options: CallOptions::default(),
+        }
+    }
+
+    /// Makes one call: waits, sends, repeats what is safe to repeat.
+    ///
+    /// # Errors
+    /// When it was turned away or its attempts are spent.
+    pub async fn execute(
+        &self,
+        request: reqwest::Request,
+        options: CallOptions,
+    ) -> Result<Response, Error> {
+        self.run(request, &options, &mut attempt::Plain).await
+    }
+
+    /// This client with other answers tried again.
+    pub(crate) fn repeating(&self, change: impl FnOnce(RetryOn) -> RetryOn) -> Self {
+        let inner = &self.inner;
+        Self {
+            inner: Arc::new(Inner {
+                http: inner.http.clone(),
+                governor: inner.governor.clone(),
+                call: inner.call.clone(),
+                retry_on: change(inner.retry_on.clone()),
+                max_redirects: inner.max_redirects,
+                sent: Arc::clone(&inner.sent),
+            }),
+        }
+    }
+
+    /// Requests put on the wire by this client and its clones.
+    pub fn sent(&self) -> u64 {
+        self.inner.sent.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn http(&self) -> &reqwest::Client {
+        &self.inner.http
+    }
+}
+
+impl ClientBuilder {
+    /// Starts from an HTTP client's builder; TLS is set up here all the same.
+    #[must_use]
+    pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
+        self.http = Some(match tls::config(std::mem::take(&mut self.roots)) {
+            Ok(config) => http.tls_backend_preconfigured(config),
+            Err(_) => http,
+        });
+        self
+    }
+
+    /// Trusts these certificate authorities in addition to the platform's. To be called before
+    /// [`http`](Self::http).
+    #[must_use]
+    pub fn roots(mut self, roots: Vec<CertificateDer<'static>>) -> Self {
+        self.roots.extend(roots);
+        self
+    }
+
+    /// Shares a governor with others.
+    #[must_use]
+    pub fn governor(mut self, governor: Governor) -> Self {
+        self.governor = Some(governor);
+        self
+    }
+
+    /// The knobs of every call that brings none of its own.
+    #[must_use]
+    pub fn call(mut self, call: CallPolicy) -> Self {
+        self.call = call;
+        self
+    }
+
+    /// Which answers are tried again.
+    #[must_use]
+    pub fn retry_on(mut self, retry_on: RetryOn) -> Self {
+        self.retry_on = retry_on;
+        self
+    }
+
+    /// How many redirects are followed; 0 hands the first one to the caller.
+    #[must_use]
+    pub const fn max_redirects(mut self, most: u32) -> Self {
+        self.max_redirects = most;
+        self
+    }
+
+    /// The client.
+    ///
+    /// # Errors
+    /// When the HTTP client cannot be set up.
+    pub fn build(self) -> Result<Client, Error> {
+        let http = match self.http {
+            Some(http) => http,
+            None => {
+                let tls = tls::config(self.roots).map_err(|e| Error::Build(e.to_string()))?;
+                reqwest::Client::builder().tls_backend_preconfigured(tls)
+            }
+        };
+        let http = http
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .build()
+            .map_err(|e| Error::Build(chain(&e)))?;
+        let governor = match self.governor {
+            Some(governor) => governor,
+            None => Governor::builder().build()?,
+        };
+        Ok(Client {
+            inner: Arc::new(Inner {
+                http,
+                governor,
+                call: self.call,
+                retry_on: self.retry_on,
+                max_redirects: self.max_redirects,
+                sent: Arc::default(),
+            }),
+        })
+    }
+}
+
+/// An error and everything below it, in one line.
+fn chain(e: &dyn std::error::Error) -> String {
+    let mut text = e.to_string();
+    let mut next = e.source();
+    while let Some(e) = next {
+        text = format!("{text}: {e}");
+        next = e.source();
+    }
+    text
+}
+
+/// A request being made.
+#[derive(Debug)]
+#[must_use]
+pub struct RequestBuilder {
+    client: Client,
+    http: reqwest::RequestBuilder,
+    options: CallOptions,
+}
+
+impl RequestBuilder {
+    /// Adds a header.
+    pub fn header<K, V>(mut self, name: K, value: V) -> Self
+    where
+        HeaderName: TryFrom<K>,
+        <HeaderName as TryFrom<K>>::Error: Into<http::Error>,
+        HeaderValue: TryFrom<V>,
+        <HeaderValue as TryFrom<V>>::Error: Into<http::Error>,
+    {
+        self.http = self.http.header(name, value);
+        self
+    }
+
+    /// Adds headers.
+    pub fn headers(mut self, headers: HeaderMap) -> Self {
+        self.http = self.http.headers(headers);
+        self
+    }
+
+    /// Sets the body. One that is a stream is sent once.
+    pub fn body(mut self, body: impl Into<reqwest::Body>) -> Self {
+        self.http = self.http.body(body);
+        self
+    }
+
+    /// Bounds all waiting of this call.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        let mut call = self
+            .options
+            .call
+            .take()
+            .unwrap_or_else(|| self.client.inner.call.clone());
+        call.patience = patience;
+        self.options.call = Some(call);
+        self
+    }
+
+    /// Bounds everything up to the final head.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        let mut call = self
+            .options
+            .call
+            .take()
+            .unwrap_or_else(|| self.client.inner.call.clone());
+        call.deadline = Some(deadline);
+        self.options.call = Some(call);
+        self
+    }
+
+    /// Says whether it may be repeated.
+    pub const fn safety(mut self, safety: Safety) -> Self {
+        self.options.safety = Some(safety);
+        self
+    }
+
+    /// Says how urgent it is.
+    pub const fn urgency(mut self, urgency: Urgency) -> Self {
+        self.options.urgency = urgency;
+        self
+    }
+
+    /// Makes the call.
+    ///
+    /// # Errors
+    /// When it was turned away or its attempts are spent.
+    pub async fn send(self) -> Result<Response, Error> {
+        let request = self
+            .http
+            .build()
+            .map_err(|e| Error::Request(chain(&e.without_url())))?;
+        self.client.execute(request, self.options).await
+    }
+}

@@ -1,0 +1,375 @@
+//! The shared handle to all providers of a process.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use abide_core::Scope;
+use abide_core::classify::ClassifyPolicy;
+use abide_core::hold::{Hold, SetBy};
+use abide_core::policy::ProviderPolicy;
+use abide_core::provider::{Event, News, Provider};
+use abide_core::verdict::Verdict;
+use abide_store::{Memory, Store, StoreError, StoreKey, StoredGate};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::clock::{Clock, System};
+use crate::names::Names;
+use crate::shard::{Handle, Shard};
+use crate::target::Target;
+
+/// How many generic providers are remembered; idle ones make room. Each is a few KiB.
+const REMEMBERED: usize = 10_000;
+
+/// How often the store is looked at for what other processes wrote, while anything is sent or
+/// waits: new holds are seen within 100 ms.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Somebody who wants to hear everything, with the provider's name.
+type Listener = UnboundedSender<(Arc<str>, Event)>;
+
+/// What all providers of a governor share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) names: Names,
+    pub(crate) classify: ClassifyPolicy,
+    remembered: Mutex<HashMap<StoreKey, StoredGate>>,
+    dice: Mutex<fastrand::Rng>,
+    listeners: Mutex<Vec<Listener>>,
+    used: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn remembered(&self, key: &StoreKey) -> Option<StoredGate> {
+        self.remembered.lock().remove(key)
+    }
+
+    /// A throw of the dice in [0, 1).
+    pub(crate) fn dice(&self) -> f64 {
+        self.dice.lock().f64()
+    }
+
+    /// Notes that something is sent or waits.
+    pub(crate) fn touch(&self) {
+        self.used.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Tells whoever listens, and the log.
+    pub(crate) fn tell(&self, provider: &Arc<str>, event: Event) {
+        self.log(provider, &event);
+        let mut listeners = self.listeners.lock();
+        listeners.retain(|l| l.send((Arc::clone(provider), event.clone())).is_ok());
+    }
+
+    /// A hold is logged once at INFO with provider, cause and end, then at DEBUG.
+    fn log(&self, provider: &str, event: &Event) {
+        let until = |h: &Hold| self.clock.moment().wall_at(h.until);
+        match event {
+            Event::HoldOpened { scope, hold, .. } => tracing::info!(
+                provider,
+                scope = scope.as_str(),
+                cause = hold.cause.as_str(),
+                source = hold.source().as_str(),
+                until = %until(hold),
+                "held"
+            ),
+            Event::HoldLengthened { scope, hold, .. } => tracing::debug!(
+                provider,
+                scope = scope.as_str(),
+                cause = hold.cause.as_str(),
+                until = %until(hold),
+                "held for longer"
+            ),
+            other => tracing::debug!(provider, event = ?other, "changed"),
+        }
+    }
+}
+
+/// The shared handle to all providers of a process. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Governor {
+    shared: Arc<Shared>,
+    policies: Arc<Policies>,
+    shards: Arc<RwLock<HashMap<Arc<str>, Handle>>>,
+}
+
+#[derive(Debug)]
+struct Policies {
+    default: ProviderPolicy,
+    named: HashMap<String, ProviderPolicy>,
+}
+
+/// Builds a [`Governor`].
+#[derive(Debug)]
+pub struct GovernorBuilder {
+    clock: Arc<dyn Clock>,
+    store: Option<Arc<dyn Store>>,
+    seed: Option<u64>,
+    default: ProviderPolicy,
+    named: HashMap<String, ProviderPolicy>,
+    classify: ClassifyPolicy,
+}
+
+impl GovernorBuilder {
+    /// Takes the time from another clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Keeps holds and what was learned in a store, beyond this process.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Makes every throw of the dice repeatable.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The policy of providers that have none of their own.
+    #[must_use]
+    pub fn policy(mut self, policy: ProviderPolicy) -> Self {
+        self.default = policy;
+        self
+    }
+
+    /// The policy of one provider.
+    #[must_use]
+    pub fn provider_policy(mut self, provider: &str, policy: ProviderPolicy) -> Self {
+        self.named.insert(provider.to_owned(), policy);
+        self
+    }
+
+    /// How answers are read.
+    #[must_use]
+    pub fn classify(mut self, policy: ClassifyPolicy) -> Self {
+        self.classify = policy;
+        self
+    }
+
+    /// The governor; reads what its store remembers.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn build(self) -> Result<Governor, StoreError> {
+        let mut dice = self
+            .seed
+            .map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let store = self.store.unwrap_or_else(|| {
+            let mut secret = [0; 32];
+            dice.fill(&mut secret);
+            Arc::new(Memory::new(secret))
+        });
+        let wall = self.clock.wall();
+        let remembered = store
+            .load(wall)?
+            .into_iter()
+            .map(|g| (g.key.clone(), g))
+            .collect();
+        let names = Names::new((dice.u64(..), dice.u64(..)), store.secret());
+        let shared = Shared {
+            clock: self.clock,
+            store,
+            names,
+            classify: self.classify,
+            remembered: Mutex::new(remembered),
+            dice: Mutex::new(dice),
+            listeners: Mutex::default(),
+            used: AtomicU64::new(0),
+        };
+        Ok(Governor {
+            shared: Arc::new(shared),
+            policies: Arc::new(Policies {
+                default: self.default,
+                named: self.named,
+            }),
+            shards: Arc::default(),
+        })
+    }
+}
+
+/// A gate that is closed now.
+#[derive(Clone, Debug)]
+pub struct HeldGate {
+    /// The provider.
+    pub provider: Arc<str>,
+    /// What the gate stands for.
+    pub scope: Scope,
+    /// The closing.
+    pub hold: Hold,
+}
+
+impl Governor {
+    /// Starts building one.
+    pub fn builder() -> GovernorBuilder {
+        GovernorBuilder {
+            clock: Arc::new(System),
+            store: None,
+            seed: None,
+            default: ProviderPolicy::default(),
+            named: HashMap::new(),
+            classify: ClassifyPolicy::default(),
+        }
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared.clock
+    }
+
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The handle to one provider.
+    pub fn provider(&self, name: &str) -> Handle {
+        if let Some(shard) = self.shards.read().get(name) {
+            return Arc::clone(shard);
+        }
+        let mut shards = self.shards.write();
+        if let Some(shard) = shards.get(name) {
+            return Arc::clone(shard);
+        }
+        if shards.len() >= REMEMBERED {
+            let idle = shards
+                .values()
+                .find(|s| Arc::strong_count(s) == 1 && s.is_idle());
+            if let Some(name) = idle.map(|s| Arc::clone(s.name())) {
+                shards.remove(&name);
+            }
+        }
+        let policy = self
+            .policies
+            .named
+            .get(name)
+            .unwrap_or(&self.policies.default);
+        let instance = self.shared.dice.lock().u64(..);
+        let machine = Provider::new(policy.clone(), instance);
+        let shard = Shard::new(name, Arc::clone(&self.shared), machine);
+        shards.insert(Arc::clone(shard.name()), Arc::clone(&shard));
+        shard
+    }
+
+    /// The target of a request: its provider and account, or `None` when its URL has no host.
+    pub fn target(&self, url: &url::Url, headers: &http::HeaderMap) -> Option<Target> {
+        Target::of(&self.shared.names, url, headers)
+    }
+
+    /// Everything that happens to any provider from now on. Holds are rare, so nothing is lost
+    /// and nothing piles up.
+    pub fn events(&self) -> UnboundedReceiver<(Arc<str>, Event)> {
+        let (tx, rx) = unbounded_channel();
+        self.shared.listeners.lock().push(tx);
+        rx
+    }
+
+    /// Every gate that is held now.
+    pub fn held(&self) -> Vec<HeldGate> {
+        let shards: Vec<Handle> = self.shards.read().values().map(Arc::clone).collect();
+        let mut held = Vec::new();
+        for shard in shards {
+            for g in shard.view() {
+                if let Some(hold) = g.hold {
+                    held.push(HeldGate {
+                        provider: Arc::clone(shard.name()),
+                        scope: g.scope,
+                        hold,
+                    });
+                }
+            }
+        }
+        held
+    }
+
+    /// Closes a provider for a while, as a person wants it.
+    pub fn hold(&self, provider: &str, length: Duration) {
+        let until = self.shared.clock.now().after(length);
+        self.provider(provider).tell(News::Held {
+            id: None,
+            until,
+            cause: Verdict::Unavailable,
+            ask: None,
+            set_by: SetBy::Operator,
+            probes: true,
+        });
+    }
+
+    /// Lifts whatever hold a provider's own gate has; one probe goes first.
+    pub fn lift(&self, provider: &str) {
+        self.provider(provider).tell(News::Lifted { id: None });
+    }
+
+    /// Looks at what other processes have written to the store, once.
+    ///
+    /// # Errors
+    /// When the store cannot be read; holds known here stay in force.
+    pub fn look(&self) -> Result<(), StoreError> {
+        for stored in self.shared.store.changes(self.shared.clock.wall())? {
+            let shard = self
+                .shards
+                .read()
+                .get(stored.key.provider.as_str())
+                .map(Arc::clone);
+            self.shared
+                .remembered
+                .lock()
+                .insert(stored.key.clone(), stored.clone());
+            if let Some(shard) = shard {
+                shard.learn(&stored);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps looking at the store while anything is sent or waits, until the last clone of this
+    /// governor is gone.
+    pub fn keep_looking(&self) -> tokio::task::JoinHandle<()> {
+        let shards = Arc::downgrade(&self.shards);
+        let (shared, policies) = (Arc::clone(&self.shared), Arc::clone(&self.policies));
+        tokio::spawn(async move {
+            let mut used = 0;
+            let mut idle = 0;
+            while let Some(shards) = shards.upgrade() {
+                let now = shared.used.load(Ordering::Relaxed);
+                idle = if now == used { idle + 1 } else { 0 };
+                used = now;
+                // A second without traffic may still have waiters: looked at less often.
+                if idle < 20 || idle % 2 == 0 {
+                    let governor = Self {
+                        shared: Arc::clone(&shared),
+                        policies: Arc::clone(&policies),
+                        shards,
+                    };
+                    if let Err(e) = governor.look() {
+                        tracing::warn!(error = %e, "the store cannot be read; local holds stay");
+                    }
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        })
+    }
+
+    /// Writes down everything worth remembering, and waits until it is written.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn save(&self) -> Result<(), StoreError> {
+        let shards: Vec<Handle> = self.shards.read().values().map(Arc::clone).collect();
+        for shard in shards {
+            for record in shard.records() {
+                self.shared.store.put(record);
+            }
+        }
+        self.shared.store.flush()
+    }
+}

@@ -1,0 +1,183 @@
+//! An answer whose place on the wire is freed when its body is read or dropped.
+
+use std::time::Duration;
+
+use abide_core::Finding;
+use abide_core::classify::of_transport;
+use abide_core::provider::Outcome;
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, StatusCode};
+
+use crate::error::Error;
+use crate::permit::Permit;
+use crate::transport;
+
+/// An answer.
+#[derive(Debug)]
+pub struct Response {
+    pub(crate) inner: reqwest::Response,
+    pub(crate) permit: Option<Permit>,
+    pub(crate) finding: Finding,
+    pub(crate) attempts: u32,
+    pub(crate) waited: Duration,
+}
+
+/// What may be read of a body that nobody wants, so that its connection can be used again.
+const DRAIN: u64 = 1024 * 1024;
+
+impl Response {
+    /// Its status.
+    pub fn status(&self) -> StatusCode {
+        self.inner.status()
+    }
+
+    /// Its headers.
+    pub fn headers(&self) -> &HeaderMap {
+        self.inner.headers()
+    }
+
+    /// What it means.
+    pub const fn finding(&self) -> &Finding {
+        &self.finding
+    }
+
+    /// Sends it took, the first one included.
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// All waiting it took.
+    pub const fn waited(&self) -> Duration {
+        self.waited
+    }
+
+    /// The whole body, at most `limit` bytes.
+    ///
+    /// # Errors
+    /// When the body breaks off or is larger.
+    pub async fn bytes(mut self, limit: u64) -> Result<Bytes, BodyError> {
+        self.collect(limit).await
+    }
+
+    /// As [`bytes`](Self::bytes), keeping the head.
+    pub(crate) async fn collect(&mut self, limit: u64) -> Result<Bytes, BodyError> {
+        let result = self.read(limit).await;
+        self.settle(result.as_ref().err());
+        result
+    }
+
+    /// The next piece of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// When the body breaks off.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
+        match self.inner.chunk().await {
+            Ok(None) => {
+                self.settle(None);
+                Ok(None)
+            }
+            Ok(some) => Ok(some),
+            Err(e) => {
+                let e = BodyError::Broken(transport::read(&e, true));
+                self.settle(Some(&e));
+                Err(e)
+            }
+        }
+    }
+
+    async fn read(&mut self, limit: u64) -> Result<Bytes, BodyError> {
+        if self.inner.content_length().is_some_and(|n| n > limit) {
+            return Err(BodyError::TooLarge(limit));
+        }
+        let mut first: Option<Bytes> = None;
+        let mut all: Option<BytesMut> = None;
+        loop {
+            let chunk = match self.inner.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => break,
+                Err(e) => return Err(BodyError::Broken(transport::read(&e, true))),
+            };
+            let so_far =
+                all.as_ref().map_or(0, BytesMut::len) + first.as_ref().map_or(0, Bytes::len);
+            if (so_far + chunk.len()) as u64 > limit {
+                return Err(BodyError::TooLarge(limit));
+            }
+            match (&mut all, first.take()) {
+                (Some(all), _) => all.extend_from_slice(&chunk),
+                (None, None) => first = Some(chunk),
+                (slot, Some(one)) => {
+                    let mut both = BytesMut::from(one.as_ref());
+                    both.extend_from_slice(&chunk);
+                    *slot = Some(both);
+                }
+            }
+        }
+        Ok(all.map(BytesMut::freeze).or(first).unwrap_or_default())
+    }
+
+    /// Reads away what is left, so that the connection can be used again; keeps the beginning.
+    pub(crate) async fn drain(mut self, keep: usize) -> Bytes {
+        let mut sample = BytesMut::new();
+        let mut read = 0;
+        while let Ok(Some(chunk)) = self.inner.chunk().await {
+            read += chunk.len() as u64;
+            let room = keep.saturating_sub(sample.len()).min(chunk.len());
+            sample.extend_from_slice(&chunk[..room]);
+            if read > DRAIN {
+                break;
+            }
+        }
+        self.settle(None);
+        sample.freeze()
+    }
+
+    fn settle(&mut self, failure: Option<&BodyError>) {
+        let Some(permit) = self.permit.take() else {
+            return;
+        };
+        let outcome = match failure {
+            None => self.finding.clone(),
+            // Our own bound says nothing about the provider.
+            Some(BodyError::TooLarge(_)) => self.finding.clone(),
+            Some(BodyError::Broken(t)) => of_transport(t),
+        };
+        permit.settle(&Outcome::Answered(outcome));
+    }
+}
+
+impl Drop for Response {
+    fn drop(&mut self) {
+        // The head was read, so the verdict is known, whatever became of the body.
+        self.settle(None);
+    }
+}
+
+/// A body could not be read whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BodyError {
+    /// It broke off.
+    Broken(abide_core::classify::Transport),
+    /// It is larger than allowed, in bytes.
+    TooLarge(u64),
+}
+
+impl From<BodyError> for Error {
+    fn from(e: BodyError) -> Self {
+        match e {
+            BodyError::TooLarge(limit) => Self::BodyTooLarge { limit },
+            BodyError::Broken(t) => Self::Request(transport::describe(&t).to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for BodyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Broken(t) => f.write_str(transport::describe(t)),
+            Self::TooLarge(limit) => write!(f, "the answer is larger than {limit} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for BodyError {}

@@ -1,0 +1,345 @@
+//! The driver of a run: takes items in hand, tells lanes of holds, hands ends on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use abide_core::hold::Hold;
+use abide_core::provider::Event;
+use abide_core::run::{End, Item, LaneId, Run, Stop, Turn};
+use abide_core::{Instant, Moment, Verdict};
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::item::{retry_on, work};
+use super::lanes::{Closed, Lanes};
+use super::{BulkPolicy, Outcome, Report, Sink, Source};
+use crate::client::Client;
+use crate::governor::Governor;
+use crate::target::Target;
+
+/// Items in hand over all lanes: each costs a task of a few KiB while it waits.
+const HANDS: usize = 16_384;
+
+/// A bulk run being prepared.
+#[derive(Debug)]
+pub struct Bulk {
+    client: Client,
+    policy: BulkPolicy,
+    run: Run,
+    lanes: Lanes,
+}
+
+pub(super) struct Driver<S, K> {
+    pub(super) client: Client,
+    pub(super) policy: BulkPolicy,
+    pub(super) run: Mutex<Run>,
+    pub(super) lanes: Lanes,
+    pub(super) source: Arc<S>,
+    pub(super) sink: Arc<K>,
+    pub(super) stop: CancellationToken,
+    pub(super) wire: Arc<Semaphore>,
+    pub(super) refusals: AtomicU64,
+    /// One run is one party in the queues of its providers.
+    pub(super) fair: u64,
+}
+
+/// What a run came to, beyond its items' ends.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Totals {
+    /// Requests sent.
+    pub requests: u64,
+    /// Refusals met.
+    pub refusals: u64,
+    /// Wall time holds blocked the run, lane by lane: provider, time.
+    pub held: Vec<(Arc<str>, Duration)>,
+    /// Providers that are not asked any more: provider, cause, when to come back.
+    pub stopped: Vec<(Arc<str>, Verdict, Option<abide_core::WallTime>)>,
+    /// The run was interrupted.
+    pub interrupted: bool,
+}
+
+impl Bulk {
+    /// A run without items.
+    ///
+    /// # Errors
+    /// Never today; a client whose repeats a run would widen is cloned.
+    pub fn new(client: &Client, policy: BulkPolicy) -> Self {
+        let run = Run::new(policy.run.clone());
+        Self {
+            client: client.repeating(retry_on),
+            policy,
+            run,
+            lanes: Lanes::default(),
+        }
+    }
+
+    /// The target of an item, for [`add`](Self::add).
+    pub fn target(&self, url: &url::Url, headers: &http::HeaderMap) -> Option<Target> {
+        self.client.governor().target(url, headers)
+    }
+
+    /// Adds an item; a smaller `priority` goes first within its provider.
+    pub fn add(&mut self, target: &Target, item: Item, priority: u8) {
+        let lane = self
+            .lanes
+            .lane(self.client.governor(), &mut self.run, target);
+        self.run.add(lane, item, priority);
+    }
+
+    /// Works all items to their end, or until `stop` is cancelled: then what is on the wire is
+    /// finished, and what waits is left as it was.
+    pub async fn work<S: Source, K: Sink>(
+        self,
+        source: Arc<S>,
+        sink: Arc<K>,
+        stop: CancellationToken,
+    ) -> Totals {
+        let wire = Arc::new(Semaphore::new(self.policy.wire.max(1)));
+        let driver = Arc::new(Driver {
+            client: self.client,
+            policy: self.policy,
+            run: Mutex::new(self.run),
+            lanes: self.lanes,
+            source,
+            sink,
+            stop,
+            wire,
+            refusals: AtomicU64::new(0),
+            fair: 1,
+        });
+        let before = driver.client.sent();
+        driver.drive().await;
+        driver.totals(driver.client.sent() - before)
+    }
+}
+
+type Ended = (LaneId, Item, Option<(Report, End)>);
+
+impl<S: Source, K: Sink> Driver<S, K> {
+    fn governor(&self) -> &Governor {
+        self.client.governor()
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.governor().clock().now()
+    }
+
+    async fn drive(self: &Arc<Self>) {
+        let mut events = self.governor().events();
+        self.learn_closings();
+        let (tx, mut ended) = mpsc::channel::<Ended>(1024);
+        let mut batch = Vec::with_capacity(256);
+        loop {
+            let stopping = self.stop.is_cancelled();
+            if !stopping {
+                self.fill(&tx);
+                self.end_stopped().await;
+            }
+            let (pending, in_hand, opening) = {
+                let run = self.run.lock();
+                (run.pending(), run.in_hand(), run.next_opening(self.now()))
+            };
+            if in_hand == 0 && (pending == 0 || stopping) {
+                return;
+            }
+            let opens = opening.map(|at| at.since(self.now()));
+            tokio::select! {
+                n = ended.recv_many(&mut batch, 256) => {
+                    if n == 0 {
+                        return;
+                    }
+                    for (lane, item, end) in batch.drain(..) {
+                        self.end(lane, item, end).await;
+                    }
+                }
+                event = events.recv() => {
+                    if let Some((provider, event)) = event {
+                        self.heard(&provider, &event);
+                    }
+                }
+                () = self.stop.cancelled(), if !stopping => {}
+                () = sleep(opens), if opens.is_some() => {}
+            }
+        }
+    }
+
+    /// Takes as many items in hand as lanes and hands allow.
+    fn fill(self: &Arc<Self>, tx: &mpsc::Sender<Ended>) {
+        let now = self.now();
+        loop {
+            let next = {
+                let mut run = self.run.lock();
+                if run.in_hand() >= HANDS {
+                    None
+                } else {
+                    run.take(now)
+                }
+            };
+            let Some((lane, item)) = next else { return };
+            let (driver, tx) = (Arc::clone(self), tx.clone());
+            tokio::spawn(async move {
+                let end = work(driver, lane, item).await;
+                // The driver outlives its items.
+                let _ = tx.send((lane, item, end)).await;
+            });
+        }
+    }
+
+    async fn end(&self, lane: LaneId, item: Item, ended: Option<(Report, End)>) {
+        let now = self.now();
+        match ended {
+            Some((report, end)) => {
+                self.run.lock().end(now, lane, item, &end);
+                if self.run.lock().stop(lane).is_some() {
+                    // Whoever still waits in this lane leaves.
+                    self.lanes.get(lane).closed.send_modify(|c| c.leave = true);
+                }
+                self.sink.take(report).await;
+            }
+            None => self.run.lock().put_back(lane, item, u8::MAX),
+        }
+    }
+
+    /// Ends the items of stopped lanes, unsent.
+    async fn end_stopped(&self) {
+        loop {
+            let next = self.run.lock().take_stopped();
+            let Some((lane, item, stop)) = next else {
+                return;
+            };
+            self.sink.take(self.skipped(lane, item, &stop)).await;
+        }
+    }
+
+    fn skipped(&self, lane: LaneId, item: Item, stop: &Stop) -> Report {
+        let provider = Arc::clone(self.lanes.get(lane).shard.name());
+        let moment = self.governor().clock().moment();
+        let retry_at = stop.retry_at.map(|t| moment.wall_at(t));
+        let why = match stop.cause {
+            Verdict::QuotaExhausted => "says its quota is used up",
+            Verdict::Banned => "has shut us out",
+            Verdict::Unavailable => "keeps failing",
+            _ => "keeps refusing",
+        };
+        let when = match retry_at {
+            Some(t) => format!("try again at {t}"),
+            None => "try again later".to_owned(),
+        };
+        Report {
+            item,
+            outcome: Outcome::Skipped,
+            cause: Some(stop.cause),
+            status: None,
+            attempts: 0,
+            waited: Duration::ZERO,
+            reason: Some(format!(
+                "{provider} {why} and is not asked any more; {when}"
+            )),
+            provider: Some(provider),
+            retry_at,
+            body: None,
+            content_type: None,
+        }
+    }
+
+    /// Holds that were in force before this run began.
+    fn learn_closings(&self) {
+        let now = self.now();
+        for lane in self.lanes.ids() {
+            let l = self.lanes.get(lane);
+            if let Some(hold) = l.shard.held(&l.target) {
+                self.close(now, lane, &hold);
+            }
+        }
+    }
+
+    fn heard(&self, provider: &Arc<str>, event: &Event) {
+        let now = self.now();
+        match event {
+            Event::HoldOpened { key, hold, .. } | Event::HoldLengthened { key, hold, .. } => {
+                for lane in self.lanes.through(provider, *key) {
+                    self.close(now, lane, hold);
+                }
+            }
+            Event::BreakerOpened { key, until } => {
+                for lane in self.lanes.through(provider, *key) {
+                    let turn = self.closed(now, lane, *until);
+                    let closed = Closed {
+                        until: Some(*until),
+                        cause: Some(Verdict::Unavailable),
+                        ..Closed::default()
+                    };
+                    self.lanes.close(lane, turn, closed);
+                }
+            }
+            Event::EpisodeEnded { key } | Event::HoldLifted { key, .. } => {
+                for lane in self.lanes.through(provider, *key) {
+                    let mut run = self.run.lock();
+                    if run.stop(lane).is_none() {
+                        run.opened(now, lane);
+                        drop(run);
+                        self.lanes.open(lane);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&self, now: Instant, lane: LaneId, hold: &Hold) {
+        let turn = self.closed(now, lane, hold.until);
+        let closed = Closed {
+            until: Some(hold.until),
+            cause: Some(hold.cause),
+            ask: hold.ask,
+            leave: false,
+        };
+        self.lanes.close(lane, turn, closed);
+    }
+
+    fn closed(&self, now: Instant, lane: LaneId, until: Instant) -> Turn {
+        let mut run = self.run.lock();
+        if run.stop(lane).is_some() {
+            return Turn::GiveUp;
+        }
+        let patience = run.policy().patience;
+        run.closed(now, lane, until, patience)
+    }
+
+    fn totals(&self, requests: u64) -> Totals {
+        let moment: Moment = self.governor().clock().moment();
+        let run = self.run.lock();
+        let mut totals = Totals {
+            requests,
+            refusals: self.refusals.load(Ordering::Relaxed),
+            interrupted: self.stop.is_cancelled(),
+            ..Totals::default()
+        };
+        for lane in self.lanes.ids() {
+            let name = self.lanes.get(lane).shard.name();
+            let waited = run.closing(moment.now, lane).waited;
+            if !waited.is_zero() {
+                totals.held.push((Arc::clone(name), waited));
+            }
+            if let Some(stop) = run.stop(lane) {
+                let retry_at = stop.retry_at.map(|t| moment.wall_at(t));
+                totals
+                    .stopped
+                    .push((Arc::clone(name), stop.cause, retry_at));
+            }
+        }
+        totals
+    }
+}
+
+/// Sleeps, or for ever.
+async fn sleep(d: Option<Duration>) {
+    match d {
+        // A millisecond more: a timer that fires early would only spin.
+        Some(d) => tokio::time::sleep(d + Duration::from_millis(1)).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,267 @@
+//! One item of a run: its call, and what its end means.
+
+use std::sync::Arc;
+
+use abide_core::call::Call;
+use abide_core::classify::{Phase, RetryOn};
+use abide_core::refusal::RefusalKind;
+use abide_core::run::{End, Item, LaneId, Turn};
+use abide_core::{Finding, Instant, Verdict};
+use bytes::Bytes;
+
+use super::driver::Driver;
+use super::lanes::Lane;
+use super::{Outcome, Report, Sink, Source, Wanted};
+use crate::client::{CallOptions, Hooks, Refused};
+use crate::error::{Error, TurnedAway};
+use crate::permit::{Admission, Permit};
+use crate::response::{BodyError, Response};
+use crate::shard::Handle;
+
+/// A run's say in the call of one of its items.
+struct ItemHooks<'a, S, K> {
+    driver: &'a Driver<S, K>,
+    lane: LaneId,
+    item: Item,
+    wanted: &'a Patience,
+    body: Option<Bytes>,
+}
+
+/// What an item waits at holds at most.
+struct Patience(std::time::Duration);
+
+impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
+    async fn acquire(
+        &mut self,
+        shard: &Handle,
+        admission: &Admission,
+        call: &mut Call,
+    ) -> Result<Permit, Refused> {
+        let mut closed = self.driver.lanes.get(self.lane).closed.subscribe();
+        let refusal = {
+            let permit = Permit::acquire(shard, admission, call);
+            tokio::pin!(permit);
+            loop {
+                let now = self.driver.now();
+                let state = closed.borrow_and_update().clone();
+                let too_long = state.until.is_some_and(|t| t.since(now) > self.wanted.0);
+                if state.leave || too_long {
+                    break state.refusal();
+                }
+                tokio::select! {
+                    biased;
+                    permit = &mut permit => return permit.map_err(Refused::Turned),
+                    () = self.driver.stop.cancelled() => return Err(Refused::Left),
+                    changed = closed.changed() => {
+                        if changed.is_err() {
+                            return Err(Refused::Left);
+                        }
+                    }
+                }
+            }
+        };
+        Err(Refused::Turned(Box::new(
+            call.turned_away(self.driver.now(), refusal),
+        )))
+    }
+
+    async fn collect(&mut self, response: &mut Response) -> Result<(), BodyError> {
+        self.body = Some(response.collect(self.driver.policy.max_body).await?);
+        Ok(())
+    }
+
+    fn repeats_after(&mut self, now: Instant, finding: &Finding) -> bool {
+        let lane = self.driver.lanes.get(self.lane);
+        self.driver
+            .refusals
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let held = lane.shard.held(&lane.target).map(|h| h.until);
+        let until = held.max(finding.ask().map(|a| a.until)).unwrap_or(now);
+        if until.since(now) > self.wanted.0 {
+            return false;
+        }
+        self.driver
+            .run
+            .lock()
+            .refused(now, self.lane, self.item, until)
+            == Turn::Wait
+    }
+}
+
+/// Works one item to its end. `None` when the run was interrupted before it was sent.
+pub(super) async fn work<S: Source, K: Sink>(
+    driver: Arc<Driver<S, K>>,
+    lane: LaneId,
+    item: Item,
+) -> Option<(Report, End)> {
+    let l = driver.lanes.get(lane);
+    let wanted = match driver.source.load(item) {
+        Ok(wanted) => wanted,
+        Err(why) => return Some((failed(item, l, why), End::Failed)),
+    };
+    let (request, options, patience) = prepare(&driver, item, wanted);
+    let mut hooks = ItemHooks {
+        driver: &driver,
+        lane,
+        item,
+        wanted: &patience,
+        body: None,
+    };
+    let result = driver.client.run(request, &options, &mut hooks).await;
+    let body = hooks.body.take();
+    match result {
+        Ok(response) => Some(answered(&driver, item, l, &response, body)),
+        Err(Error::Left) => None,
+        Err(Error::Turned(t)) => Some(turned(&driver, item, l, &t)),
+        Err(e) => Some((failed(item, l, e.to_string()), End::Failed)),
+    }
+}
+
+fn prepare<S: Source, K: Sink>(
+    driver: &Arc<Driver<S, K>>,
+    item: Item,
+    wanted: Wanted,
+) -> (reqwest::Request, CallOptions, Patience) {
+    let mut request = reqwest::Request::new(wanted.method, wanted.url);
+    *request.headers_mut() = wanted.headers;
+    *request.body_mut() = wanted.body.map(Into::into);
+    let safety = wanted.safety;
+    let writes = safety.unwrap_or_else(|| abide_core::call::Safety::of(request.method()))
+        == abide_core::call::Safety::Write;
+    let mut options = CallOptions {
+        call: Some(driver.policy.call.clone()),
+        safety,
+        urgency: wanted.urgency,
+        fair: driver.fair,
+        cost: wanted.cost,
+        attempt_timeout: Some(driver.policy.attempt_timeout),
+        wire: Some(Arc::clone(&driver.wire)),
+        before_start: None,
+    };
+    if writes {
+        let driver = Arc::clone(driver);
+        options.before_start = Some(Arc::new(move || {
+            let driver = Arc::clone(&driver);
+            Box::pin(async move { driver.sink.intend(item).await })
+        }));
+    }
+    let run = &driver.policy.run;
+    let patience = wanted.patience.unwrap_or(run.patience);
+    let patience = run.wait_max.map_or(patience, |most| patience.min(most));
+    (request, options, Patience(patience))
+}
+
+fn report(item: Item, lane: &Lane) -> Report {
+    Report {
+        item,
+        outcome: Outcome::Failed,
+        cause: None,
+        status: None,
+        attempts: 0,
+        waited: std::time::Duration::ZERO,
+        provider: Some(Arc::clone(lane.shard.name())),
+        retry_at: None,
+        reason: None,
+        body: None,
+        content_type: None,
+    }
+}
+
+fn failed(item: Item, lane: &Lane, why: String) -> Report {
+    Report {
+        reason: Some(why),
+        ..report(item, lane)
+    }
+}
+
+fn answered<S: Source, K: Sink>(
+    driver: &Driver<S, K>,
+    item: Item,
+    lane: &Lane,
+    response: &Response,
+    body: Option<Bytes>,
+) -> (Report, End) {
+    let status = response.status();
+    let verdict = response.finding().verdict;
+    let outcome = if driver.policy.is_done(status) {
+        Outcome::Done
+    } else if verdict == Verdict::NotFound {
+        Outcome::NotFound
+    } else {
+        Outcome::Failed
+    };
+    let reason = (outcome == Outcome::Failed).then(|| match verdict {
+        Verdict::AuthError => format!("{status}: the credential or permission was refused"),
+        Verdict::Success => format!("{status} does not count as done"),
+        _ => status.to_string(),
+    });
+    let content_type = response.headers().get(http::header::CONTENT_TYPE);
+    let report = Report {
+        outcome,
+        cause: Some(verdict),
+        status: Some(status),
+        attempts: response.attempts(),
+        waited: response.waited(),
+        reason,
+        body,
+        content_type: content_type
+            .and_then(|v| v.to_str().ok())
+            .map(str::to_owned),
+        ..report(item, lane)
+    };
+    (report, End::Answered)
+}
+
+fn turned<S: Source, K: Sink>(
+    driver: &Driver<S, K>,
+    item: Item,
+    lane: &Lane,
+    t: &TurnedAway,
+) -> (Report, End) {
+    let r = &t.refusal;
+    let refused = r.cause.is_some_and(Verdict::is_refusal)
+        || matches!(
+            r.kind,
+            RefusalKind::Held | RefusalKind::BreakerOpen | RefusalKind::Closed
+        );
+    let end = if refused {
+        End::Refused(Box::new(r.clone()))
+    } else if r.cause == Some(Verdict::Unavailable) {
+        let now = driver.now();
+        let closed = lane.closed.borrow().until.filter(|t| *t > now);
+        End::Unavailable {
+            open: closed.is_some(),
+            retry_at: closed,
+        }
+    } else {
+        End::Failed
+    };
+    let report = Report {
+        outcome: if refused {
+            Outcome::Skipped
+        } else {
+            Outcome::Failed
+        },
+        cause: r.cause,
+        status: t.last.as_ref().map(|l| l.status),
+        attempts: r.attempts,
+        waited: r.waited,
+        retry_at: if refused { t.retry_at() } else { None },
+        reason: Some(t.to_string()),
+        body: t
+            .last
+            .as_ref()
+            .map(|l| l.sample.clone())
+            .filter(|_| !refused),
+        ..report(item, lane)
+    };
+    (report, end)
+}
+
+/// A run may also repeat what broke off in its body: nothing of it has reached anyone.
+pub(super) fn retry_on(mut retry_on: RetryOn) -> RetryOn {
+    if !retry_on.phases.is_empty() && !retry_on.phases.contains(&Phase::Body) {
+        retry_on.phases.push(Phase::Body);
+    }
+    retry_on
+}

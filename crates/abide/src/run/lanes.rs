@@ -1,0 +1,110 @@
+//! The lanes of a run at run time: which provider's gates each one passes, and what its items
+//! are told when those close.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use abide_core::gate::GateKey;
+use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
+use abide_core::run::{LaneId, Run, Turn};
+use abide_core::{Ask, Instant, Scope, Verdict};
+use tokio::sync::watch;
+
+use crate::governor::Governor;
+use crate::shard::Handle;
+use crate::target::Target;
+
+/// What a lane's waiting items are told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Closed {
+    /// Closed until then.
+    pub(super) until: Option<Instant>,
+    pub(super) cause: Option<Verdict>,
+    pub(super) ask: Option<Ask>,
+    /// Waiting for it is not affordable: everyone who waits leaves.
+    pub(super) leave: bool,
+}
+
+impl Closed {
+    /// The refusal of an item that leaves.
+    pub(super) fn refusal(&self) -> Refusal {
+        let mut r = Refusal::new(RefusalKind::Held, DecidedBy::Policy);
+        r.cause = self.cause;
+        r.ask = self.ask;
+        r.scope = self.ask.map_or(Scope::Provider, |a| a.scope);
+        r.retry_at = self.ask.map(|a| a.until).max(self.until);
+        r
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) shard: Handle,
+    pub(super) target: Target,
+    keys: [GateKey; 2],
+    pub(super) closed: watch::Sender<Closed>,
+}
+
+/// All lanes of a run, by lane id.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    all: Vec<Lane>,
+    by_target: HashMap<Target, LaneId>,
+    by_provider: HashMap<Arc<str>, Vec<LaneId>>,
+}
+
+impl Lanes {
+    pub(super) fn lane(&mut self, governor: &Governor, run: &mut Run, target: &Target) -> LaneId {
+        if let Some(id) = self.by_target.get(target) {
+            return *id;
+        }
+        let id = run.lane();
+        let shard = governor.provider(&target.provider);
+        let keys = shard.keys(target);
+        self.by_provider
+            .entry(Arc::clone(shard.name()))
+            .or_default()
+            .push(id);
+        self.all.push(Lane {
+            shard,
+            target: target.clone(),
+            keys,
+            closed: watch::Sender::new(Closed::default()),
+        });
+        self.by_target.insert(target.clone(), id);
+        id
+    }
+
+    pub(super) fn get(&self, id: LaneId) -> &Lane {
+        &self.all[id.0 as usize]
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = LaneId> {
+        (0..u32::try_from(self.all.len()).unwrap_or(u32::MAX)).map(LaneId)
+    }
+
+    /// The lanes that pass this gate.
+    pub(super) fn through(&self, provider: &Arc<str>, key: GateKey) -> Vec<LaneId> {
+        let lanes = self
+            .by_provider
+            .get(provider)
+            .map_or(&[][..], Vec::as_slice);
+        lanes
+            .iter()
+            .copied()
+            .filter(|id| self.get(*id).keys.contains(&key))
+            .collect()
+    }
+
+    /// Tells a lane's waiting items of a closing.
+    pub(super) fn close(&self, id: LaneId, turn: Turn, closed: Closed) {
+        let leave = turn == Turn::GiveUp;
+        self.get(id)
+            .closed
+            .send_modify(|c| *c = Closed { leave, ..closed });
+    }
+
+    pub(super) fn open(&self, id: LaneId) {
+        self.get(id).closed.send_modify(|c| *c = Closed::default());
+    }
+}

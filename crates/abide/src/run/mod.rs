@@ -1,0 +1,178 @@
+//! Bulk runs: many items, several providers, nothing lost.
+//!
+//! The bookkeeping is [`abide_core::run`]'s; here it is given sockets and timers. A run takes
+//! items in hand lane by lane, so that a held provider never slows another; concurrency counts
+//! requests on the wire, never waits. Where the items come from and where their answers go is the
+//! caller's ([`Source`], [`Sink`]): this module reads and writes no file.
+
+mod driver;
+mod item;
+mod lanes;
+
+use std::time::Duration;
+
+use abide_core::call::{CallPolicy, Queueing, Safety};
+use abide_core::queue::Urgency;
+use abide_core::run::{Item, RunPolicy};
+use abide_core::{Verdict, WallTime};
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use url::Url;
+
+pub use driver::{Bulk, Totals};
+
+/// What is asked for one item.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The method.
+    pub method: Method,
+    /// The address.
+    pub url: Url,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Option<Bytes>,
+    /// How urgent it is within the run's providers.
+    pub urgency: Urgency,
+    /// How many units it costs.
+    pub cost: u32,
+    /// What it waits at holds at most; the run's when absent.
+    pub patience: Option<Duration>,
+    /// Whether it may be repeated; the method decides when absent.
+    pub safety: Option<Safety>,
+}
+
+impl Wanted {
+    /// A plain GET.
+    pub fn get(url: Url) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            headers: HeaderMap::new(),
+            body: None,
+            urgency: Urgency::BULK,
+            cost: 1,
+            patience: None,
+            safety: None,
+        }
+    }
+}
+
+/// Where items come from.
+pub trait Source: Send + Sync + 'static {
+    /// Loads an item, just before it is sent for the first time.
+    ///
+    /// # Errors
+    /// What is wrong with it, for a person: the item fails with that reason.
+    fn load(&self, item: Item) -> Result<Wanted, String>;
+}
+
+/// Where answers go.
+pub trait Sink: Send + Sync + 'static {
+    /// Commits that a write is about to be sent.
+    ///
+    /// # Errors
+    /// Why it could not be committed: the write is not sent.
+    fn intend(&self, item: Item) -> impl Future<Output = Result<(), String>> + Send;
+
+    /// Takes an item's end. Waits while the output is behind.
+    fn take(&self, report: Report) -> impl Future<Output = ()> + Send;
+}
+
+/// How an item ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The provider gave what was asked.
+    Done,
+    /// It failed, for a reason that is its own or because the provider kept failing.
+    Failed,
+    /// It does not exist.
+    NotFound,
+    /// It was not asked, or refused: to be asked again later.
+    Skipped,
+}
+
+impl Outcome {
+    /// The word used in output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::NotFound => "not_found",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// One item's end.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The item.
+    pub item: Item,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The verdict behind it, where there was one.
+    pub cause: Option<Verdict>,
+    /// The status of its last answer.
+    pub status: Option<StatusCode>,
+    /// Sends it took.
+    pub attempts: u32,
+    /// All waiting it took.
+    pub waited: Duration,
+    /// The provider.
+    pub provider: Option<std::sync::Arc<str>>,
+    /// When it may be asked again, for what was skipped.
+    pub retry_at: Option<WallTime>,
+    /// Why it was skipped or failed.
+    pub reason: Option<String>,
+    /// The answer's body.
+    pub body: Option<Bytes>,
+    /// The answer's media type.
+    pub content_type: Option<String>,
+}
+
+/// The knobs of a bulk run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BulkPolicy {
+    /// The bookkeeping's knobs. Its concurrency is that of one provider's lane.
+    pub run: RunPolicy,
+    /// The knobs of each item's call. Default: 8 attempts, no patience of its own for queueing,
+    /// and waiting for the retry budget, since a run would rather wait than fail.
+    pub call: CallPolicy,
+    /// Requests on the wire, all providers together. Default 8.
+    pub wire: usize,
+    /// One attempt, head and body. Default 60 s: a bulk answer larger than a minute wants its
+    /// own bound.
+    pub attempt_timeout: Duration,
+    /// The largest body, in bytes; a larger one fails its item, saying so. Default 64 MiB, since
+    /// bodies are kept in memory until they are written.
+    pub max_body: u64,
+    /// Statuses that count as done. Default all 2xx.
+    pub done: Vec<(u16, u16)>,
+}
+
+impl Default for BulkPolicy {
+    fn default() -> Self {
+        let mut call = CallPolicy::default();
+        call.attempts = 8;
+        call.queueing = Queueing::Free;
+        call.wait_for_budget = true;
+        Self {
+            run: RunPolicy::default(),
+            call,
+            wire: 8,
+            attempt_timeout: Duration::from_secs(60),
+            max_body: 64 * 1024 * 1024,
+            done: vec![(200, 299)],
+        }
+    }
+}
+
+impl BulkPolicy {
+    pub(crate) fn is_done(&self, status: StatusCode) -> bool {
+        self.done
+            .iter()
+            .any(|(low, high)| (*low..=*high).contains(&status.as_u16()))
+    }
+}

@@ -1,0 +1,355 @@
+//! One provider at run time: its machine behind one lock, its waiters, its one timer.
+//!
+//! Every call on the machine goes through [`Shard::with`]: lock, call, drain the actions, unlock,
+//! carry them out. Nothing awaits under the lock and no two locks are held together.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use abide_core::gate::{GateKey, GateSet};
+use abide_core::hold::Hold;
+use abide_core::provider::{Action, Event, GateView, News, Pass, Provider, Ticket};
+use abide_core::refusal::Refusal;
+use abide_core::{Instant, Scope, Skew};
+use abide_store::StoredGate;
+use parking_lot::Mutex;
+use tokio::runtime::Handle as Runtime;
+use tokio::sync::{Notify, oneshot};
+
+use crate::governor::Shared;
+use crate::names::{Credential, GateName};
+use crate::persist;
+use crate::target::Target;
+
+/// What a waiter is told.
+pub(crate) type Grant = Result<Pass, Box<Refusal>>;
+
+/// A timer sleeps no longer than this at once: it counts time awake only, and must look again
+/// after the machine was suspended.
+const NAP: Duration = Duration::from_secs(10);
+
+/// A shared handle to one provider.
+pub type Handle = Arc<Shard>;
+
+/// One provider at run time.
+#[derive(Debug)]
+pub struct Shard {
+    name: Arc<str>,
+    shared: Arc<Shared>,
+    state: Mutex<State>,
+    /// Apart from the machine: answers are read outside its lock.
+    skew: Mutex<Skew>,
+    timer: Notify,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) machine: Provider,
+    waiters: HashMap<Ticket, oneshot::Sender<Grant>>,
+    names: HashMap<GateKey, GateName>,
+    timer_at: Instant,
+    timing: bool,
+    runtime: Option<Runtime>,
+}
+
+/// What is to be carried out after the lock is released.
+#[derive(Default)]
+struct Deeds {
+    grants: Vec<(oneshot::Sender<Grant>, Grant)>,
+    puts: Vec<StoredGate>,
+    events: Vec<Event>,
+    wake_timer: bool,
+    start_timer: Option<Runtime>,
+}
+
+impl Shard {
+    pub(crate) fn new(name: &str, shared: Arc<Shared>, machine: Provider) -> Handle {
+        Arc::new(Self {
+            name: name.into(),
+            shared,
+            state: Mutex::new(State {
+                machine,
+                waiters: HashMap::new(),
+                names: HashMap::new(),
+                timer_at: Instant::FAR,
+                timing: false,
+                runtime: None,
+            }),
+            skew: Mutex::new(Skew::new()),
+            timer: Notify::new(),
+        })
+    }
+
+    /// The provider's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The gates as they stand.
+    pub fn view(&self) -> Vec<GateView> {
+        let now = self.shared.clock.now();
+        self.state.lock().machine.view(now)
+    }
+
+    /// Reads an answer against what is known of the provider's clock.
+    pub(crate) fn skewed<R>(&self, f: impl FnOnce(&mut Skew) -> R) -> R {
+        f(&mut self.skew.lock())
+    }
+
+    /// The hold that closes a target longest, if any is in force.
+    pub fn held(self: &Arc<Self>, target: &Target) -> Option<Hold> {
+        self.with(|s, now| {
+            let set = self.gates(s, now, target);
+            s.machine.held(now, &set)
+        })
+    }
+
+    /// Whether nobody would miss this provider.
+    pub(crate) fn is_idle(&self) -> bool {
+        let now = self.shared.clock.now();
+        let state = self.state.lock();
+        state.waiters.is_empty()
+            && state.machine.view(now).iter().all(|g| {
+                g.in_flight == 0 && g.waiting == 0 && g.closed_until.is_none() && !g.in_episode
+            })
+    }
+
+    /// The keys of the gates a target passes: provider, account.
+    pub(crate) fn keys(&self, target: &Target) -> [GateKey; 2] {
+        let names = &self.shared.names;
+        [
+            names
+                .spec(Scope::Provider, &self.name, Credential::default().bytes())
+                .key,
+            names
+                .spec(Scope::Account, &self.name, target.account.bytes())
+                .key,
+        ]
+    }
+
+    /// Resolves the gates of a target, restoring what the store remembers of new ones.
+    pub(crate) fn gates(&self, s: &mut State, now: Instant, target: &Target) -> GateSet {
+        let names = &self.shared.names;
+        let provider = Credential::default();
+        let named = [
+            GateName {
+                spec: names.spec(Scope::Provider, &self.name, provider.bytes()),
+                part: provider,
+            },
+            GateName {
+                spec: names.spec(Scope::Account, &self.name, target.account.bytes()),
+                part: target.account,
+            },
+        ];
+        for n in &named {
+            if !s.machine.knows(n.key()) {
+                s.names.insert(n.key(), n.clone());
+                self.restore(s, now, n);
+            }
+        }
+        s.machine.gates(now, &[named[0].spec, named[1].spec])
+    }
+
+    fn restore(&self, s: &mut State, now: Instant, n: &GateName) {
+        let key = self
+            .shared
+            .names
+            .stored(n.spec.scope, &self.name, n.part.bytes());
+        let Some(stored) = self.shared.remembered(&key) else {
+            return;
+        };
+        for news in persist::news(&stored, self.shared.clock.moment(), true) {
+            s.machine.learn(now, n.spec, news);
+        }
+    }
+
+    /// Takes in what another process wrote, for a gate known here.
+    pub(crate) fn learn(self: &Arc<Self>, stored: &StoredGate) {
+        let moment = self.shared.clock.moment();
+        self.with(|s, now| {
+            let found = s.names.values().find(|n| {
+                self.shared
+                    .names
+                    .stored(n.spec.scope, &self.name, n.part.bytes())
+                    == stored.key
+            });
+            let Some(spec) = found.map(|n| n.spec) else {
+                return;
+            };
+            for news in persist::news(stored, moment, false) {
+                s.machine.learn(now, spec, news);
+            }
+        });
+    }
+
+    /// Places or lifts a hold on the whole provider, as a person wants it.
+    pub(crate) fn tell(self: &Arc<Self>, news: News) {
+        self.with(|s, now| {
+            let provider = Credential::default();
+            let n = GateName {
+                spec: self
+                    .shared
+                    .names
+                    .spec(Scope::Provider, &self.name, provider.bytes()),
+                part: provider,
+            };
+            if !s.machine.knows(n.key()) {
+                s.names.insert(n.key(), n.clone());
+            }
+            s.machine.learn(now, n.spec, news);
+        });
+    }
+
+    /// Everything to remember, for the store on the way out.
+    pub(crate) fn records(&self) -> Vec<StoredGate> {
+        let moment = self.shared.clock.moment();
+        let state = self.state.lock();
+        let records = state.machine.records(moment.now);
+        records
+            .iter()
+            .filter_map(|r| {
+                let n = state.names.get(&r.key)?;
+                let key = self
+                    .shared
+                    .names
+                    .stored(n.spec.scope, &self.name, n.part.bytes());
+                Some(persist::record(key, r, u64::MAX, moment))
+            })
+            .collect()
+    }
+
+    /// Waits for a ticket: the receiver gets the grant or the refusal.
+    pub(crate) fn wait_for(s: &mut State, ticket: Ticket) -> oneshot::Receiver<Grant> {
+        let (tx, rx) = oneshot::channel();
+        if s.runtime.is_none() {
+            s.runtime = Runtime::try_current().ok();
+        }
+        s.waiters.insert(ticket, tx);
+        rx
+    }
+
+    pub(crate) fn abandon(self: &Arc<Self>, ticket: Ticket) {
+        self.with(|s, now| {
+            s.waiters.remove(&ticket);
+            s.machine.cancel(now, ticket);
+        });
+    }
+
+    /// Calls the machine, and carries out what it wants done.
+    #[inline]
+    pub(crate) fn with<R>(self: &Arc<Self>, f: impl FnOnce(&mut State, Instant) -> R) -> R {
+        let mut state = self.state.lock();
+        let now = self.shared.clock.now();
+        let result = f(&mut state, now);
+        let mut deeds = None;
+        while let Some(action) = state.machine.poll() {
+            self.note(&mut state, deeds.get_or_insert_with(Deeds::default), action);
+        }
+        let next = state.machine.next_wake().unwrap_or(Instant::FAR);
+        if next < state.timer_at {
+            let deeds = deeds.get_or_insert_with(Deeds::default);
+            state.timer_at = next;
+            if state.timing {
+                deeds.wake_timer = true;
+            } else if let Some(runtime) = state.runtime.clone() {
+                state.timing = true;
+                deeds.start_timer = Some(runtime);
+            }
+        }
+        drop(state);
+        if let Some(deeds) = deeds {
+            self.carry_out(deeds);
+        }
+        result
+    }
+
+    fn note(&self, state: &mut State, deeds: &mut Deeds, action: Action) {
+        match action {
+            Action::Grant(ticket, pass) => {
+                if let Some(tx) = state.waiters.remove(&ticket) {
+                    deeds.grants.push((tx, Ok(pass)));
+                }
+            }
+            Action::Refuse(ticket, refusal) => {
+                if let Some(tx) = state.waiters.remove(&ticket) {
+                    deeds.grants.push((tx, Err(refusal)));
+                }
+            }
+            Action::Emit(event) => deeds.events.push(event),
+            Action::Persist { record, revision } => {
+                if let Some(n) = state.names.get(&record.key) {
+                    let key = self
+                        .shared
+                        .names
+                        .stored(n.spec.scope, &self.name, n.part.bytes());
+                    let moment = self.shared.clock.moment();
+                    deeds
+                        .puts
+                        .push(persist::record(key, &record, revision, moment));
+                }
+            }
+            // The store makes holds known to the processes that share it; leases need one that
+            // lends permits.
+            _ => {}
+        }
+    }
+
+    fn carry_out(self: &Arc<Self>, deeds: Deeds) {
+        for put in deeds.puts {
+            self.shared.store.put(put);
+        }
+        for event in deeds.events {
+            self.shared.tell(&self.name, event);
+        }
+        for (tx, grant) in deeds.grants {
+            // A waiter that left meanwhile has cancelled its ticket; the pass is stale.
+            let _ = tx.send(grant);
+        }
+        if deeds.wake_timer {
+            self.timer.notify_one();
+        }
+        if let Some(runtime) = deeds.start_timer {
+            runtime.spawn(Self::time(Arc::clone(self)));
+        }
+    }
+
+    /// The one timer of a provider: sleeps until the machine has something to do.
+    async fn time(self: Arc<Self>) {
+        loop {
+            let now = self.shared.clock.now();
+            let at = {
+                let mut state = self.state.lock();
+                match state.machine.next_wake() {
+                    Some(at) => {
+                        state.timer_at = at;
+                        at
+                    }
+                    None => {
+                        state.timer_at = Instant::FAR;
+                        state.timing = false;
+                        return;
+                    }
+                }
+            };
+            let nap = at.since(now).min(NAP);
+            if !nap.is_zero() {
+                tokio::select! {
+                    () = tokio::time::sleep(nap) => {}
+                    () = self.timer.notified() => continue,
+                }
+            }
+            self.with(|s, now| {
+                // Due again from scratch: whatever is next may be earlier than what was slept
+                // for.
+                s.timer_at = Instant::FAR;
+                s.machine.wake(now);
+                s.timer_at = s.machine.next_wake().unwrap_or(Instant::FAR);
+            });
+        }
+    }
+}

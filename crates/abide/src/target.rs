@@ -1,0 +1,171 @@
+//! Which provider a URL belongs to, and which gates a request to it passes.
+//!
+//! An origin that no profile names is its own generic provider, named by its host (and port,
+//! where that is not the scheme's own). Its gates are the provider and the account; an unknown
+//! route is not told apart, since an unknown scope must be read as the widest.
+
+use std::fmt::Write as _;
+
+use http::HeaderMap;
+use url::Url;
+
+use crate::names::{Credential, Names};
+
+/// The names under which credentials travel in a query: read for telling accounts apart, and
+/// redacted wherever a URL is shown.
+pub(crate) const SECRET_PARAMS: [&str; 18] = [
+    "access_key",
+    "access_token",
+    "api-key",
+    "api_key",
+    "apikey",
+    "appid",
+    "auth",
+    "auth_token",
+    "client_secret",
+    "code",
+    "key",
+    "password",
+    "pwd",
+    "secret",
+    "sig",
+    "signature",
+    "token",
+    "x-amz-signature",
+];
+
+/// The headers that carry a credential.
+const SECRET_HEADERS: [&str; 7] = [
+    "authorization",
+    "x-api-key",
+    "api-key",
+    "apikey",
+    "x-auth-token",
+    "x-access-token",
+    "private-token",
+];
+
+/// Where a request goes, without anything secret.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The provider's name.
+    pub provider: String,
+    pub(crate) account: Credential,
+}
+
+impl Target {
+    /// The target of a request, or `None` when its URL has no host.
+    pub(crate) fn of(names: &Names, url: &Url, headers: &HeaderMap) -> Option<Self> {
+        Some(Self {
+            provider: provider_name(url)?,
+            account: account(names, url, headers),
+        })
+    }
+}
+
+/// Drops every header that carries a credential.
+pub(crate) fn drop_credentials(headers: &mut HeaderMap) {
+    for name in SECRET_HEADERS {
+        headers.remove(name);
+    }
+}
+
+/// The generic provider's name of an origin.
+pub(crate) fn provider_name(url: &Url) -> Option<String> {
+    let mut name = url.host_str()?.to_owned();
+    if let Some(port) = url.port() {
+        let _ = write!(name, ":{port}");
+    }
+    Some(name)
+}
+
+fn account(names: &Names, url: &Url, headers: &HeaderMap) -> Credential {
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    for name in SECRET_HEADERS {
+        parts.extend(headers.get_all(name).iter().map(|v| v.as_bytes().to_vec()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        parts.push(url.username().as_bytes().to_vec());
+        parts.push(url.password().unwrap_or_default().as_bytes().to_vec());
+    }
+    if url.query().is_some() {
+        for (name, value) in url.query_pairs() {
+            if is_secret(&name) {
+                parts.push(value.into_owned().into_bytes());
+            }
+        }
+    }
+    if parts.is_empty() {
+        return Credential::default();
+    }
+    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+    names.credential(&parts)
+}
+
+fn is_secret(name: &str) -> bool {
+    SECRET_PARAMS.iter().any(|s| name.eq_ignore_ascii_case(s))
+}
+
+/// A URL as it may be shown: without userinfo, without the values of secret parameters, without
+/// a fragment.
+pub fn redacted(url: &Url) -> String {
+    let mut shown = url.clone();
+    // Both fail only for URLs that cannot have userinfo at all.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.set_fragment(None);
+    if let Some(query) = url.query()
+        && url.query_pairs().any(|(name, _)| is_secret(&name))
+    {
+        let kept: Vec<String> = query
+            .split('&')
+            .map(|pair| {
+                let name = pair.split('=').next().unwrap_or_default();
+                let plain = url::form_urlencoded::parse(pair.as_bytes()).next();
+                match plain {
+                    Some((n, _)) if is_secret(&n) => format!("{name}=…"),
+                    _ => pair.to_owned(),
+                }
+            })
+            .collect();
+        shown.set_query(Some(&kept.join("&")));
+    }
+    shown.to_string().replace("%E2%80%A6", "…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names {
+        Names::new((1, 2), [7; 32])
+    }
+
+    fn target(url: &str) -> Target {
+        Target::of(&names(), &Url::parse(url).unwrap(), &HeaderMap::new()).unwrap()
+    }
+
+    #[test]
+    fn origins_are_providers_and_keys_are_accounts() {
+        assert_eq!(target("https://a.example/x").provider, "a.example");
+        assert_eq!(target("http://127.0.0.1:8080/x").provider, "127.0.0.1:8080");
+        assert_eq!(
+            target("https://a.example/x"),
+            target("https://a.example/y?page=2")
+        );
+        assert_ne!(
+            target("https://a.example/?key=1"),
+            target("https://a.example/?key=2")
+        );
+        assert_ne!(
+            target("https://u:1@a.example/"),
+            target("https://u:2@a.example/")
+        );
+    }
+
+    #[test]
+    fn inv11_a_shown_url_has_no_secret() {
+        let url = Url::parse("https://me:pw@a.example/p?q=1&API_KEY=s3cr3t&b=2#frag").unwrap();
+        assert_eq!(redacted(&url), "https://a.example/p?q=1&API_KEY=…&b=2");
+    }
+}

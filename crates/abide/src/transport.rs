@@ -1,0 +1,86 @@
+//! What a failed exchange was, read from the chain of errors below it.
+//!
+//! The evidence hides deep (a refused connection is an I/O error inside a connector's error inside
+//! the client's), so the whole chain is walked. Nothing of a message's text counts except where a
+//! library offers nothing else: for names that were not found.
+
+use std::error::Error as StdError;
+use std::io::ErrorKind;
+
+use abide_core::classify::{Phase, Transport, TransportKind};
+
+/// Reads a client error. `head` tells whether the head of the answer had arrived.
+pub(crate) fn read(error: &reqwest::Error, head: bool) -> Transport {
+    let phase = if head {
+        Phase::Body
+    } else if error.is_connect() {
+        Phase::Connect
+    } else if error.is_request() || error.is_timeout() {
+        Phase::Head
+    } else {
+        Phase::Send
+    };
+    Transport {
+        phase,
+        kind: kind(error),
+    }
+}
+
+fn kind(error: &reqwest::Error) -> TransportKind {
+    let mut found = None;
+    let mut next: Option<&(dyn StdError + 'static)> = Some(error);
+    while let Some(e) = next {
+        if let Some(io) = e.downcast_ref::<std::io::Error>() {
+            found = found.or_else(|| of_io(io));
+        }
+        if e.downcast_ref::<rustls::Error>().is_some() {
+            return TransportKind::Tls;
+        }
+        if found.is_none() && e.to_string().starts_with("dns error") {
+            found = Some(TransportKind::Dns);
+        }
+        next = e.source();
+    }
+    found.unwrap_or_else(|| {
+        if error.is_timeout() {
+            TransportKind::Timeout
+        } else if error.is_connect() {
+            TransportKind::Other
+        } else {
+            TransportKind::Reset
+        }
+    })
+}
+
+fn of_io(e: &std::io::Error) -> Option<TransportKind> {
+    Some(match e.kind() {
+        ErrorKind::ConnectionRefused => TransportKind::Refused,
+        ErrorKind::NetworkUnreachable
+        | ErrorKind::HostUnreachable
+        | ErrorKind::AddrNotAvailable
+        | ErrorKind::NetworkDown => TransportKind::Unreachable,
+        ErrorKind::TimedOut => TransportKind::Timeout,
+        ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::BrokenPipe
+        | ErrorKind::UnexpectedEof => TransportKind::Reset,
+        _ => return None,
+    })
+}
+
+/// What happened, for a person.
+pub(crate) const fn describe(t: &Transport) -> &'static str {
+    match (t.kind, t.phase) {
+        (TransportKind::Dns, _) => "its name could not be resolved",
+        (TransportKind::Refused, _) => "it refused the connection",
+        (TransportKind::Unreachable, _) => "it could not be reached",
+        (TransportKind::Timeout, Phase::Body) => "its answer did not end in time",
+        (TransportKind::Timeout, _) => "it did not answer in time",
+        (TransportKind::Tls, _) => "no secure connection could be agreed on",
+        (TransportKind::Reset, Phase::Body) => "its answer broke off",
+        (TransportKind::Reset, _) => "it closed the connection",
+        (_, Phase::Connect) => "no connection could be made",
+        (_, Phase::Body) => "its answer could not be read",
+        _ => "the exchange failed",
+    }
+}
