@@ -192,6 +192,7 @@ impl Provider {
             let slot = self.entries.insert(entry);
             self.served(slot);
             self.charge(now, slot, None);
+            self.serve(now);
             return Admit::Go(self.entries.pass(slot));
         };
         let expected = self.expected(now, g, &entry, false);

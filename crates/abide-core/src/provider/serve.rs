@@ -175,7 +175,7 @@ impl Provider {
         let (set, len, cost) = (e.set, e.len(), e.cost);
         let (mut together, mut probes) = ([0; MAX_GATES], [0; MAX_GATES]);
         let (mut breakers, mut leases) = ([0; MAX_GATES], [0; MAX_GATES]);
-        let (mut seen, mut paid) = ([0; MAX_GATES], 0);
+        let (mut seen, mut paid, mut generation) = ([0; MAX_GATES], 0, 0);
         for (i, &g) in set[..len].iter().enumerate() {
             let g = self.claim(g);
             seen[i] = g;
@@ -201,8 +201,11 @@ impl Provider {
             }
             let lease_time = self.policy.gate(gate.scope).probe_lease;
             if let Some(ep) = &mut gate.episode {
-                self.ids += 1;
-                let generation = (self.ids as u32).max(1);
+                // One number for all gates: two that turn out to be one have one probe.
+                if generation == 0 {
+                    self.ids += 1;
+                    generation = (self.ids as u32).max(1);
+                }
                 ep.let_out(now, lease_time, generation);
                 probes[i] = generation;
                 let key = gate.key;
@@ -211,6 +214,10 @@ impl Provider {
             }
             if store {
                 self.persist(g);
+            }
+            if leases[i] != 0 {
+                // Whoever stands here may have to ask for more by now.
+                self.mark(g);
             }
         }
         let e = &mut self.entries[slot];
