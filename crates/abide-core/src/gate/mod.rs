@@ -7,6 +7,7 @@
 
 mod episode;
 mod key;
+mod lately;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use std::time::Duration;
 pub(crate) use episode::Episode;
 pub(crate) use key::HashedMap;
 pub use key::{GateId, GateKey, GateSet, GateSpec, KeyHasher, MAX_GATES};
+pub use lately::Lately;
 
 use crate::breaker::{Admits, Breaker};
 use crate::control::{Aimd, Controller};
@@ -71,6 +73,8 @@ pub(crate) struct Gate {
     pub(crate) control: Option<Box<dyn Controller>>,
     pub(crate) lease: Option<Box<Lease>>,
     pub(crate) breaker: Option<Box<Breaker>>,
+    /// What came back well lately, for the learner that a refusal brings in.
+    pub(crate) lately: Lately,
     /// When this gate was last freed by something other than the passing of time, or let
     /// somebody pass: the next slot was not due before.
     pub(crate) free_at: Instant,
@@ -97,6 +101,7 @@ impl Gate {
             control: None,
             lease: policy.leased.then(Box::default),
             breaker: None,
+            lately: Lately::default(),
             free_at: Instant::ORIGIN,
             due: Instant::FAR,
         }
@@ -190,9 +195,10 @@ impl Gate {
         if !policy.adaptive {
             return None;
         }
+        let (count, since) = self.lately.told();
         Some(
             self.control
-                .get_or_insert_with(|| Box::new(Aimd::default())),
+                .get_or_insert_with(|| Box::new(Aimd::after(count, since))),
         )
     }
 

@@ -330,6 +330,9 @@ impl Provider {
                     ep.probe_lost(probes[i], Instant::ORIGIN);
                 }
             }
+            if gate.control.is_none() && v.is_answer() {
+                gate.lately.add(sent);
+            }
             if let Some(ctl) = &mut gate.control {
                 if ended {
                     ctl.resumed(now);

@@ -2,6 +2,7 @@
 
 use abide_core::breaker::{Admits, Breaker};
 use abide_core::control::Controller;
+use abide_core::gate::Lately;
 use abide_core::hold::HoldId;
 use abide_core::{Ask, Instant, Scope, Verdict};
 
@@ -107,6 +108,7 @@ pub(crate) struct NaiveGate {
     /// Until when the breaker was last opened.
     pub(crate) opened_until: u64,
     pub(crate) control: Option<Box<dyn Controller>>,
+    pub(crate) lately: Lately,
     /// Not before then was the next slot due.
     pub(crate) free_at: u64,
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use abide_core::breaker::BreakerPolicy;
-use abide_core::gate::{GateKey, GateSpec};
+use abide_core::gate::{GateKey, GateSpec, Lately};
 use abide_core::ladder::Ladder;
 use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::{Ask, AskSource, BucketId, Finding, Health, Instant, Reading, Scope, Verdict};
@@ -140,6 +140,7 @@ impl Universe {
                     .map(abide_core::breaker::Breaker::new),
                 opened_until: 0,
                 control: None,
+                lately: Lately::default(),
                 free_at: 0,
             }
         });

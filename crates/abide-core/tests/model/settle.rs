@@ -175,9 +175,10 @@ impl Model {
             Some(e) => e.rung,
         };
         if policy.adaptive && cause != Verdict::Unavailable && !again {
+            let (count, since) = gate.lately.told();
             let control = gate
                 .control
-                .get_or_insert_with(|| Box::new(Aimd::default()));
+                .get_or_insert_with(|| Box::new(Aimd::after(count, since)));
             control.refused(at(now), at(sent), opens);
             let interval = control.interval();
             self.adapt(now, g, interval);
@@ -295,6 +296,9 @@ impl Model {
             }
             if ended {
                 gate.episode = None;
+            }
+            if gate.control.is_none() && v.is_answer() {
+                gate.lately.add(at(call.sent));
             }
             if let Some(control) = &mut gate.control {
                 if ended {
