@@ -26,7 +26,12 @@ const DECREASE: f64 = 0.7;
 const MARGIN: f64 = 0.95;
 /// Growth a second once a rate was measured, as a part of it: one refusal costs a whole hold, so
 /// probing upward is slow.
-const GROWTH: f64 = 0.01;
+const GROWTH: f64 = 0.005;
+/// After so long without a refusal the growth has doubled, after twice that tripled: a limit that
+/// was raised is found in a minute.
+const BOLDER: f64 = 30.0;
+/// No more than this many bursts in a second looks like a window of a second, not a bucket.
+const WINDOW: f64 = 1.1;
 /// How long a rate is tried before it is doubled in the slow start.
 const DOUBLING: Duration = Duration::from_millis(250);
 /// Stretches shorter than this prove nothing: jitter on the way would be taken for a rate.
@@ -43,12 +48,17 @@ pub struct Aimd {
     /// Accepted since sending began or resumed, and since when.
     accepted: f64,
     began: Option<Instant>,
-    /// Accepted before the first refusal: the burst the provider grants.
+    /// Accepted before the first refusal: the burst the provider grants, and what it refilled in
+    /// that time.
     burst: f64,
+    /// When the first of them was sent, when the last, and when the refusal came back.
+    burst_sent: (Instant, Instant),
+    burst_end: Instant,
     /// When the last accepted ones were sent.
     sent: VecDeque<Instant>,
     /// When the rate was last doubled or grown.
     stepped: Instant,
+    refused: Instant,
 }
 
 impl Aimd {
@@ -61,24 +71,37 @@ impl Aimd {
         }
     }
 
-    fn elapsed(&self, now: Instant) -> f64 {
-        self.began.map_or(0.0, |b| now.since(b).as_secs_f64())
-    }
-
     fn set(&mut self, rate: f64) {
         self.rate = Some(rate.clamp(FLOOR, CEILING));
+    }
+
+    fn burst_took(&self) -> f64 {
+        let (first, last) = self.burst_sent;
+        last.since(first).as_secs_f64()
     }
 
     /// The rate proven by what was accepted beyond one burst up to `end`, if anything was.
     fn proven(&self, end: Instant) -> Option<f64> {
         let before = self.sent.iter().filter(|t| **t <= end);
         let count = before.clone().count();
+        let took = self.burst_took();
         let rates = before.enumerate().filter_map(|(i, start)| {
             let beyond = (count - i) as f64 - self.burst;
-            let span = end.since(*start).as_secs_f64();
+            let span = end.since(*start).as_secs_f64() - took;
             (beyond > 0.0 && span >= PROOF).then(|| beyond / span)
         });
         rates.max_by(f64::total_cmp)
+    }
+
+    /// The rate to return to after a refusal of a request sent at `sent`.
+    fn measured(&self, sent: Instant, rate: f64) -> f64 {
+        let second = sent.before(Duration::from_secs(1));
+        let lately = self.sent.iter().filter(|t| **t > second && **t <= sent);
+        let lately = lately.count() as f64;
+        if lately > 0.0 && lately <= WINDOW * self.burst {
+            return MARGIN * lately;
+        }
+        self.proven(sent).map_or(rate * DECREASE, |r| MARGIN * r)
     }
 }
 
@@ -91,6 +114,14 @@ impl Controller for Aimd {
 
     fn answered(&mut self, now: Instant, sent: Instant, app_limited: bool) {
         self.accepted += 1.0;
+        if sent < self.burst_end {
+            // It was on the wire together with the one refused.
+            self.burst += 1.0;
+            self.burst_sent.1 = self.burst_sent.1.max(sent);
+            if self.starting {
+                self.set(self.burst / self.burst_took().max(1.0));
+            }
+        }
         if self.sent.len() >= REMEMBERED {
             self.sent.pop_front();
         }
@@ -107,7 +138,9 @@ impl Controller for Aimd {
                 self.stepped = now;
             }
         } else if step >= Duration::from_millis(100) {
-            self.set(rate * (1.0 + GROWTH * step.as_secs_f64()));
+            let calm = now.since(self.refused).as_secs_f64();
+            let growth = GROWTH * (1.0 + calm / BOLDER);
+            self.set(rate * (1.0 + growth * step.as_secs_f64()));
             self.stepped = now;
         }
     }
@@ -116,21 +149,18 @@ impl Controller for Aimd {
         if !opens {
             return;
         }
-        let elapsed = self.elapsed(now).max(1.0);
+        self.refused = now;
         let Some(rate) = self.rate else {
             // The burst, spread over a second: low enough to be surely sustained by any provider
             // that grants such a burst at all.
             self.burst = self.accepted;
+            self.burst_sent = (self.began.unwrap_or(sent), sent);
+            self.burst_end = now;
             self.starting = true;
-            return self.set(self.accepted.max(1.0) / elapsed);
+            return self.set(self.accepted.max(1.0) / self.burst_took().max(1.0));
         };
         self.starting = false;
-        let measured = match self.proven(sent) {
-            Some(proven) => MARGIN * proven,
-            // Not more than a burst since the last one: a window rather than a bucket.
-            None => (MARGIN * self.accepted / elapsed).min(rate * DECREASE),
-        };
-        self.set(measured.min(rate).max(rate / 4.0));
+        self.set(self.measured(sent, rate).min(rate).max(rate / 8.0));
     }
 
     fn resumed(&mut self, now: Instant) {
