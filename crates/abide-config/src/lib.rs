@@ -1,33 +1,54 @@
-//! abide-config
-#![allow(dead_code)]
+//! abide.toml: what may be set, where it was set, and the policies that follow.
+//!
+//! What lives here: the [table](KNOBS) of everything that may be set, reading it from file,
+//! environment and flags, and turning it into the core's policies. What never lives here: looking
+//! for the file, reading the process's own environment, a decision. Sources come in as
+//! arguments.
+//!
+//! A configuration is taken over whole or not at all, and every mistake in it is told at once,
+//! with its place: a half-understood limit is worse than none.
+//!
+//! ```
+//! use abide_config::{Config, File, Use};
+//!
+//! let file = File {
+//!     path: "abide.toml".to_owned(),
+//!     text: "[providers.shop]\nhosts = [\"api.shop.example\"]\nrate = \"50/s\"\n".to_owned(),
+//! };
+//! let config = Config::load(Some(&file), [], []).unwrap();
+//! let name = config.provider_of("api.shop.example", 443);
+//! assert_eq!(name, Some("shop"));
+//! assert_eq!(config.provider(Use::Call, name).provider.windows.len(), 1);
+//! ```
 
+mod checks;
+mod config;
+mod docs;
+mod error;
+mod file;
+mod host;
+mod init;
+mod kind;
+mod knob;
+mod layer;
+mod policy;
+mod show;
+mod table;
+mod text;
 mod units;
+mod value;
 
-use std::time::Duration;
-
+pub use config::{Config, Effective, Flag, Use, check};
+pub use docs::docs;
+pub use error::{ConfigError, Origin};
+pub use file::File;
+pub use host::Host;
+pub use init::init;
+pub use kind::Kind;
+pub use knob::Knob;
+pub use policy::FetchPolicy;
+pub use show::{show, show_json};
+pub use table::KNOBS;
+pub use text::{duration, rate, size};
 pub use units::Rate;
-
-/// Reads a duration.
-///
-/// # Errors
-/// What a duration looks like.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    units::duration(text)
-        .ok_or_else(|| format!("{text:?} is no time; write 250ms, 30s, 2m 13s or 1h"))
-}
-
-/// Reads a rate.
-///
-/// # Errors
-/// What a rate looks like.
-pub fn rate(text: &str) -> Result<Rate, String> {
-    units::rate(text).ok_or_else(|| format!("{text:?} is no rate; write 50/s, 100/2s or 1/10s"))
-}
-
-/// Reads a size, in bytes.
-///
-/// # Errors
-/// What a size looks like.
-pub fn size(text: &str) -> Result<u64, String> {
-    units::size(text).ok_or_else(|| format!("{text:?} is no size; write 512B, 64KiB or 10MB"))
-}
+pub use value::Value;

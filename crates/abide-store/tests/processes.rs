@@ -1,6 +1,10 @@
 //! Several real processes, some of them killed: this test binary starts itself.
 
 #![cfg(feature = "sqlite")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests stop at the first surprise"
+)]
 
 mod common;
 

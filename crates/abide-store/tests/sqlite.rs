@@ -1,6 +1,10 @@
 //! What the file adds: other processes, restarts, and everything that can be wrong with it.
 
 #![cfg(feature = "sqlite")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests stop at the first surprise"
+)]
 
 mod common;
 
@@ -267,7 +271,7 @@ fn a_full_disk_keeps_what_was_put_and_tries_again() {
         ..NewRun::default()
     };
     drop(store.create_run(ballast, owner()).unwrap());
-    let count = 1_000_u64;
+    let count = 600_u64;
     for n in 0..count {
         let mut g = held(0, 1, hold(n, 60));
         g.key.gate[..8].copy_from_slice(&n.to_le_bytes());

@@ -1,5 +1,10 @@
 //! What every store must do, run against each of them.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests stop at the first surprise"
+)]
+
 mod common;
 
 use abide_store::{Memory, Store, StoredHold};

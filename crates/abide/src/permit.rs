@@ -73,7 +73,10 @@ pub struct Permit {
 
 impl Permit {
     /// Waits for leave to send, and stamps the send.
-    pub(crate) async fn acquire(
+    ///
+    /// # Errors
+    /// When it is turned away, unsent.
+    pub async fn acquire(
         shard: &Handle,
         admission: &Admission,
         call: &mut Call,

@@ -208,9 +208,10 @@ pub(crate) fn create(
     now: WallTime,
 ) -> anyhow::Result<Opened> {
     let name = name(args, now);
+    let mut old = false;
     if let Ok(info) = state.store.run(&name) {
         match info.state {
-            RunState::Finished => state.store.remove_run(&name)?,
+            RunState::Finished => old = true,
             RunState::Running => {
                 bail!(
                     "run {name} is under way in {} since {}",
@@ -231,6 +232,9 @@ pub(crate) fn create(
     }
     // Before the run exists, so that a refusal leaves nothing behind.
     let target = output::open(args.out.as_deref(), false, 0)?;
+    if old {
+        state.store.remove_run(&name)?;
+    }
     let kept = Kept {
         format: read.items.parser.format().as_str().to_owned(),
         template: args

@@ -79,12 +79,7 @@ pub(super) const KNOWN: i64 = STEPS.len() as i64;
 
 /// Refuses a file that is another program's or a later abide's, before anything is written to it.
 pub(super) fn check(conn: &Connection, path: &str) -> Result<(), StoreError> {
-    let about = |e: rusqlite::Error| Fault::from(e).about(path);
-    let application: i64 = pragma(conn, "application_id").map_err(about)?;
-    let version: i64 = pragma(conn, "user_version").map_err(about)?;
-    let tables: i64 = conn
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))
-        .map_err(about)?;
+    let (application, version, tables) = look(conn).map_err(|e| e.about(path))?;
     let fresh = application == 0 && version == 0 && tables == 0;
     if !fresh && application != APPLICATION {
         return Err(Fault::corrupt("it is another program's database").about(path));
@@ -100,6 +95,21 @@ pub(super) fn check(conn: &Connection, path: &str) -> Result<(), StoreError> {
         return Err(Fault::corrupt(format!("schema version {version}")).about(path));
     }
     Ok(())
+}
+
+/// What the file says it is. Read in one transaction: between two reads another process may have
+/// made the tables.
+fn look(conn: &Connection) -> Result<(i64, i64, i64), Fault> {
+    let tx = conn.unchecked_transaction()?;
+    let count = "SELECT count(*) FROM sqlite_schema";
+    let tables = tx.query_row(count, [], |r| r.get(0))?;
+    let found = (
+        pragma(&tx, "application_id")?,
+        pragma(&tx, "user_version")?,
+        tables,
+    );
+    tx.finish()?;
+    Ok(found)
 }
 
 /// Brings the file to the version this program knows. Safe when several processes do so at once:

@@ -205,6 +205,8 @@ fn run(shared: &Shared, conn: &Mutex<Connection>, me: i64) {
         let words = take_words(&mut queue);
         let count = queue.jobs.len().min(GROUP);
         let jobs: Vec<Job> = queue.jobs.drain(..count).collect();
+        // Who asks from now on is not told how this round went: it began without them.
+        let mut flushes = std::mem::take(&mut queue.flushes);
         drop(queue);
 
         let mut conn = conn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -213,10 +215,9 @@ fn run(shared: &Shared, conn: &Mutex<Connection>, me: i64) {
         failed = result.is_err();
 
         let mut queue = shared.lock();
-        let flushes = match &result {
-            Ok(()) if !queue.gates.is_empty() => Vec::new(),
-            _ => std::mem::take(&mut queue.flushes),
-        };
+        if result.is_ok() && !queue.gates.is_empty() {
+            queue.flushes.append(&mut flushes);
+        }
         let answer = match result {
             Ok(()) => Ok(()),
             Err((words, e)) => {

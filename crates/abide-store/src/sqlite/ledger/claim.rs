@@ -5,16 +5,15 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use crate::sqlite::{lock, open};
 
-/// A look at whether a run is owned locks its file for a moment; a claim that meets such a look
-/// tries again this often before it believes that the run has an owner.
-const LOOKS: u32 = 20;
-
 /// The folder of the lock files, beside the state file.
 const FOLDER: &str = "locks";
+
+/// Whoever touches a run's lock passes this door first: to see whether a run is owned one must
+/// lock its file for a moment, and no claim may meet such a moment.
+const DOOR: &str = "door";
 
 /// Ownership of a run, given back when dropped.
 #[derive(Debug)]
@@ -33,18 +32,13 @@ impl Drop for Claim {
 
 /// Claims a run of a state folder; `None` when a live process owns it.
 pub(super) fn file(dir: &Path, run: i64) -> io::Result<Option<Claim>> {
-    let file = file_of(dir, run)?;
-    for look in 0..LOOKS {
-        if look > 0 {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        match file.try_lock() {
-            Ok(()) => return Ok(Some(Claim::File(file))),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(e)) => return Err(e),
-        }
+    let _door = door(dir)?;
+    let file = lock_file(&path(dir, run))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Claim::File(file))),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(e)) => Err(e),
     }
-    Ok(None)
 }
 
 /// Claims a run of a store in memory.
@@ -55,6 +49,7 @@ pub(super) fn memory(claimed: &Arc<Mutex<BTreeSet<i64>>>, run: i64) -> Option<Cl
 
 /// Whether a live process owns the run.
 pub(super) fn is_owned(dir: &Path, run: i64) -> io::Result<bool> {
+    let _door = door(dir)?;
     let file = match OpenOptions::new().read(true).open(path(dir, run)) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -73,9 +68,16 @@ pub(super) fn remove(dir: &Path, run: i64) {
     let _ = std::fs::remove_file(path(dir, run));
 }
 
-fn file_of(dir: &Path, run: i64) -> io::Result<File> {
+/// Waits for the door, which nobody keeps for longer than a look.
+fn door(dir: &Path) -> io::Result<File> {
     open::make_dir(&dir.join(FOLDER))?;
-    open::owner_only(OpenOptions::new().read(true).write(true).create(true)).open(path(dir, run))
+    let door = lock_file(&dir.join(FOLDER).join(DOOR))?;
+    door.lock()?;
+    Ok(door)
+}
+
+fn lock_file(path: &Path) -> io::Result<File> {
+    open::owner_only(OpenOptions::new().read(true).write(true).create(true)).open(path)
 }
 
 fn path(dir: &Path, run: i64) -> PathBuf {

@@ -1,0 +1,5 @@
+//! Writes docs/policy.md to standard output.
+
+fn main() {
+    print!("{}", abide_config::docs());
+}

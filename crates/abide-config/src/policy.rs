@@ -1,0 +1,304 @@
+//! From values to the core's policies.
+//!
+//! Every policy starts as the core's own default and takes over what the table of knobs says; a
+//! test holds the two sets of defaults together.
+
+use std::time::Duration;
+
+use abide_core::ClassifyPolicy;
+use abide_core::backoff::Backoff;
+use abide_core::breaker::BreakerPolicy;
+use abide_core::budget::BudgetPolicy;
+use abide_core::call::{CallPolicy, Queueing, WriteRepeat};
+use abide_core::classify::{HintZero, HoldOn, Phase, RetryOn};
+use abide_core::ladder::Ladder;
+use abide_core::pace::{Gcra, Sliding, Window};
+use abide_core::policy::{GatePolicy, ProviderPolicy};
+use abide_core::run::RunPolicy;
+use http::StatusCode;
+
+use crate::config::{Config, Use};
+use crate::units::Rate;
+use crate::value::Value;
+
+/// A configuration as seen from one use and one provider.
+struct View<'a> {
+    config: &'a Config,
+    of: Use,
+    provider: Option<&'a str>,
+}
+
+/// What a value can be taken over as.
+trait Take: Sized {
+    fn take(value: &Value) -> Option<Self>;
+}
+
+macro_rules! takes {
+    ($($type:ty: $pattern:pat => $value:expr),* $(,)?) => {$(
+        impl Take for $type {
+            fn take(value: &Value) -> Option<Self> {
+                match value {
+                    $pattern => $value,
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+takes! {
+    bool: Value::Switch(on) => Some(*on),
+    u32: Value::Count(n) => u32::try_from(*n).ok(),
+    u64: Value::Size(n) => Some(*n),
+    usize: Value::Count(n) => usize::try_from(*n).ok(),
+    f64: Value::Number(n) => Some(*n),
+    Duration: Value::Duration(d) => Some(*d),
+    Rate: Value::Rate(r) => Some(*r),
+    String: Value::Text(text) => Some(text.clone()),
+    Vec<Duration>: Value::Durations(all) => Some(all.clone()),
+    Vec<Rate>: Value::Rates(all) => Some(all.clone()),
+    Vec<String>: Value::Words(all) => Some(all.clone()),
+}
+
+impl View<'_> {
+    fn value(&self, key: &str) -> Option<&Value> {
+        let found = self.config.effective(self.of, self.provider, key);
+        found.map(|e| e.value)
+    }
+
+    fn get<T: Take>(&self, key: &str) -> Option<T> {
+        self.value(key).and_then(T::take)
+    }
+
+    fn put<T: Take>(&self, key: &str, into: &mut T) {
+        if let Some(value) = self.get(key) {
+            *into = value;
+        }
+    }
+
+    fn is(&self, key: &str, word: &str) -> bool {
+        matches!(self.value(key), Some(Value::Word(w)) if *w == word)
+    }
+
+    fn windows(&self, prefix: &str) -> Vec<Window> {
+        let rate: Option<Rate> = self.get(&format!("{prefix}rate"));
+        let burst = self.get(&format!("{prefix}burst")).unwrap_or(1);
+        let paced = rate.map(|r| Window::Gcra(Gcra::new(r.interval(), burst)));
+        let limits: Vec<Rate> = self.get(&format!("{prefix}limits")).unwrap_or_default();
+        let limits = limits.into_iter();
+        let counted = limits.map(|r| Window::Sliding(Sliding::new(r.count, r.per)));
+        paced.into_iter().chain(counted).collect()
+    }
+
+    /// Completes one kind of gate; what is not named by the prefix is the same for all.
+    fn gate(&self, prefix: &str, gate: &mut GatePolicy) {
+        gate.windows = self.windows(prefix);
+        self.put(&format!("{prefix}concurrency"), &mut gate.concurrency);
+        gate.adaptive = if self.is("pace.adaptive", "auto") {
+            gate.windows.is_empty()
+        } else {
+            self.is("pace.adaptive", "on")
+        };
+        gate.ladder = self.ladder();
+        self.put("hold.floor", &mut gate.floor);
+        self.put("hold.max", &mut gate.hold_max);
+        self.put("probe.lease", &mut gate.probe_lease);
+        self.put("probe.gap", &mut gate.probe_gap);
+    }
+
+    fn ladder(&self) -> Ladder {
+        let steps: Vec<Duration> = self.get("ladder.steps").unwrap_or_default();
+        if !steps.is_empty() {
+            return Ladder::Steps(steps);
+        }
+        let mut ladder = Ladder::default();
+        if let Ladder::Growing { base, factor, cap } = &mut ladder {
+            self.put("ladder.base", base);
+            self.put("ladder.factor", factor);
+            self.put("ladder.max", cap);
+        }
+        ladder
+    }
+
+    fn breaker(&self) -> Option<BreakerPolicy> {
+        if self.get("breaker.enabled") == Some(false) {
+            return None;
+        }
+        let mut b = BreakerPolicy::default();
+        self.put("breaker.failures", &mut b.in_a_row);
+        self.put("breaker.ratio", &mut b.ratio);
+        self.put("breaker.at_least", &mut b.at_least);
+        self.put("breaker.window", &mut b.window);
+        self.put("breaker.open", &mut b.open);
+        self.put("breaker.open_max", &mut b.open_max);
+        self.put("breaker.probe_lease", &mut b.probe_lease);
+        Some(b)
+    }
+
+    fn budget(&self) -> BudgetPolicy {
+        let mut b = BudgetPolicy::default();
+        self.put("budget.ratio", &mut b.ratio);
+        self.put("budget.per_second", &mut b.per_second);
+        self.put("budget.cap", &mut b.cap);
+        self.put("budget.failure_cost", &mut b.failure_cost);
+        self.put("budget.timeout_cost", &mut b.timeout_cost);
+        b
+    }
+
+    fn backoff(&self) -> Backoff {
+        let mut b = Backoff::default();
+        self.put("backoff.base", &mut b.base);
+        self.put("backoff.factor", &mut b.factor);
+        self.put("backoff.max", &mut b.max);
+        b
+    }
+
+    fn retry_on(&self) -> RetryOn {
+        let mut on = RetryOn::nothing();
+        for word in self.get::<Vec<String>>("retry.on").unwrap_or_default() {
+            if let Some(status) = status(&word) {
+                on.statuses.push(status);
+            } else if let Some(phase) = phase(&word) {
+                on.phases.push(phase);
+            } else if word == "asked" {
+                on.asked = true;
+            } else {
+                on.verdicts.extend(crate::kind::verdict(&word));
+            }
+        }
+        on
+    }
+}
+
+fn status(word: &str) -> Option<StatusCode> {
+    let code: u16 = word.parse().ok()?;
+    StatusCode::from_u16(code).ok()
+}
+
+fn phase(word: &str) -> Option<Phase> {
+    match word {
+        "connect" => Some(Phase::Connect),
+        "send" => Some(Phase::Send),
+        "head" => Some(Phase::Head),
+        "body" => Some(Phase::Body),
+        _ => None,
+    }
+}
+
+/// What a bulk run needs beside the core's policies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FetchPolicy {
+    /// How long one attempt may take up to its head, and how long its body may stand still.
+    pub timeout: Duration,
+    /// Redirects followed.
+    pub max_redirects: u32,
+    /// The largest body taken, in bytes.
+    pub max_body: u64,
+    /// What the run calls itself; `None` for abide and its version.
+    pub user_agent: Option<String>,
+    /// A mail address or page to be reached at.
+    pub contact: Option<String>,
+}
+
+impl Config {
+    fn view<'a>(&'a self, of: Use, provider: Option<&'a str>) -> View<'a> {
+        View {
+            config: self,
+            of,
+            provider,
+        }
+    }
+
+    /// How one call behaves. In a bulk run, queueing is free and the retry budget is waited for.
+    pub fn call(&self, of: Use, provider: Option<&str>) -> CallPolicy {
+        let v = self.view(of, provider);
+        let mut p = CallPolicy::default();
+        v.put("attempts", &mut p.attempts);
+        p.backoff = v.backoff();
+        v.put("patience", &mut p.patience);
+        p.wait_max = v.get("wait.max");
+        p.deadline = v.get("deadline");
+        if v.is("retry.write", "refused-only") {
+            p.write = WriteRepeat::RefusedOnly;
+        }
+        if of == Use::Fetch {
+            p.queueing = Queueing::Free;
+            p.wait_for_budget = true;
+        }
+        p
+    }
+
+    /// How answers are judged.
+    pub fn classify(&self, of: Use, provider: Option<&str>) -> ClassifyPolicy {
+        let v = self.view(of, provider);
+        let mut p = ClassifyPolicy::default();
+        p.retry_on = v.retry_on();
+        let held: Vec<String> = v.get("hold.on").unwrap_or_default();
+        p.hold_on = HoldOn::statuses(held.iter().filter_map(|w| status(w)).collect());
+        p.hint_zero = match v.value("hint.zero") {
+            Some(Value::Duration(floor)) => HintZero::Floor(*floor),
+            Some(Value::Word("immediate")) => HintZero::Immediate,
+            Some(Value::Word("ignore")) => HintZero::Ignore,
+            _ => HintZero::default(),
+        };
+        v.put("quota.from", &mut p.quota_from);
+        v.put("quota.to", &mut p.quota_to);
+        v.put("ban.redirects", &mut p.ban_redirects);
+        p
+    }
+
+    /// How a provider and its gates behave.
+    pub fn provider(&self, of: Use, provider: Option<&str>) -> ProviderPolicy {
+        let v = self.view(of, provider);
+        let mut p = ProviderPolicy::default();
+        v.gate("", &mut p.provider);
+        v.put("pace.gentle", &mut p.provider.gentle);
+        v.gate("account.", &mut p.account);
+        v.gate("route.", &mut p.route);
+        p.breaker = v.breaker();
+        p.budget = v.budget();
+        v.put("gates.max", &mut p.remembered_gates);
+        v.put("queue.max", &mut p.waiting_calls);
+        p
+    }
+
+    /// How a bulk run behaves.
+    pub fn run(&self, provider: Option<&str>) -> RunPolicy {
+        let v = self.view(Use::Fetch, provider);
+        let mut p = RunPolicy::default();
+        v.put("concurrency", &mut p.concurrency);
+        v.put("patience", &mut p.patience);
+        p.wait_max = v.get("wait.max");
+        v.put("run.max_waits", &mut p.max_waits);
+        v.put("run.budget", &mut p.wait_budget);
+        v.put("run.streak", &mut p.streak);
+        p
+    }
+
+    /// What a bulk run needs besides.
+    pub fn fetch(&self) -> FetchPolicy {
+        let v = self.view(Use::Fetch, None);
+        FetchPolicy {
+            timeout: v.get("timeout").unwrap_or(Duration::from_secs(30)),
+            max_redirects: v.get("max_redirects").unwrap_or(10),
+            max_body: v.get("max_body").unwrap_or(64 << 20),
+            user_agent: v.get("user_agent"),
+            contact: v.get("contact"),
+        }
+    }
+
+    /// How much of an answer's body is looked at, in bytes.
+    pub fn body_sample(&self, of: Use, provider: Option<&str>) -> u64 {
+        self.view(of, provider)
+            .get("body.sample")
+            .unwrap_or(64 << 10)
+    }
+
+    /// How much of a request's body is kept to send it again, in bytes.
+    pub fn body_replay(&self, of: Use, provider: Option<&str>) -> u64 {
+        self.view(of, provider)
+            .get("body.replay")
+            .unwrap_or(64 << 10)
+    }
+}

@@ -1,0 +1,93 @@
+//! What is in force, and who said so: as text and as JSON.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::config::{Config, Effective, Use};
+use crate::table::KNOBS;
+
+/// The sections in which the effective values are shown: a provider's only where they differ
+/// from those of a call, and a run's likewise.
+fn sections(config: &Config) -> Vec<(String, Option<&str>, Vec<Effective<'_>>)> {
+    let all = |of, provider| {
+        let effective = move |k: &'static crate::Knob| config.effective(of, provider, k.key);
+        KNOBS.iter().filter_map(effective)
+    };
+    let call = |key: &str| config.effective(Use::Call, None, key);
+    let differs =
+        move |e: &Effective<'_>| e.knob.fetch_only || call(e.knob.key).as_ref() != Some(e);
+    let defaults = all(Use::Call, None).filter(|e| !e.knob.fetch_only);
+    let mut sections = vec![
+        ("defaults".to_owned(), None, defaults.collect()),
+        (
+            "fetch".to_owned(),
+            None,
+            all(Use::Fetch, None).filter(differs).collect(),
+        ),
+    ];
+    for name in config.providers() {
+        let layer = &config.sections().providers[name].layer;
+        let own = all(Use::Call, Some(name)).filter(|e| layer.has(e.knob.key));
+        let header = if name.contains('.') {
+            format!("providers.\"{name}\"")
+        } else {
+            format!("providers.{name}")
+        };
+        sections.push((header, Some(name), own.collect()));
+    }
+    sections
+}
+
+/// The policy in force as TOML, every value with its origin in a comment.
+pub fn show(config: &Config) -> String {
+    let mut out = String::new();
+    for (header, provider, values) in sections(config) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "[{header}]");
+        if let Some(name) = provider {
+            let hosts: Vec<_> = config.hosts(name).map(|h| format!("\"{h}\"")).collect();
+            let _ = writeln!(out, "hosts = [{}]", hosts.join(", "));
+        }
+        let lines: Vec<_> = values
+            .iter()
+            .map(|e| (format!("{} = {}", e.knob.key, e.value), e.origin))
+            .collect();
+        let widths = lines.iter().map(|(l, _)| l.chars().count());
+        let width = widths.filter(|w| *w <= 40).max().unwrap_or(0);
+        for (line, origin) in lines {
+            let _ = writeln!(out, "{line:width$}  # {origin}");
+        }
+        out.push('\n');
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+/// The policy in force as JSON: an object a section, in it an object a knob with its `value` and
+/// its `origin`.
+pub fn show_json(config: &Config) -> Json {
+    let mut root = Map::new();
+    let mut providers = Map::new();
+    for (header, provider, values) in sections(config) {
+        let mut section = Map::new();
+        if let Some(name) = provider {
+            let hosts: Vec<_> = config.hosts(name).map(ToString::to_string).collect();
+            section.insert("hosts".to_owned(), json!(hosts));
+        }
+        for e in values {
+            let entry = json!({
+                "value": e.value.to_json(),
+                "origin": e.origin.to_string(),
+            });
+            section.insert(e.knob.key.to_owned(), entry);
+        }
+        match provider {
+            Some(name) => providers.insert(name.to_owned(), section.into()),
+            None => root.insert(header, section.into()),
+        };
+    }
+    root.insert("providers".to_owned(), providers.into());
+    root.into()
+}

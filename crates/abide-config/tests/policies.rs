@@ -1,0 +1,212 @@
+//! The policies that follow, and that the two sets of defaults are one.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests stop at the first surprise"
+)]
+
+use std::time::Duration;
+
+use abide_config::{Config, File, Use};
+use abide_core::ClassifyPolicy;
+use abide_core::breaker::BreakerPolicy;
+use abide_core::call::{CallPolicy, Queueing, WriteRepeat};
+use abide_core::classify::{HintZero, Phase};
+use abide_core::ladder::Ladder;
+use abide_core::pace::{Gcra, Sliding, Window};
+use abide_core::policy::ProviderPolicy;
+use abide_core::run::RunPolicy;
+
+fn load(text: &str) -> Config {
+    let file = File {
+        path: "abide.toml".into(),
+        text: text.into(),
+    };
+    Config::load(Some(&file), [], []).unwrap()
+}
+
+const fn secs(s: u64) -> Duration {
+    Duration::from_secs(s)
+}
+
+#[test]
+fn the_defaults_are_the_cores() {
+    let c = Config::default();
+    assert_eq!(c.call(Use::Call, None), CallPolicy::default());
+    assert_eq!(c.provider(Use::Call, None), ProviderPolicy::default());
+    assert_eq!(c.run(None), RunPolicy::default());
+    let (mut ours, mut cores) = (c.classify(Use::Call, None), ClassifyPolicy::default());
+    for p in [&mut ours, &mut cores] {
+        p.retry_on.statuses.sort();
+    }
+    assert_eq!(ours, cores);
+}
+
+#[test]
+fn a_run_has_defaults_of_its_own() {
+    let c = Config::default();
+    let call = c.call(Use::Fetch, None);
+    assert_eq!((call.attempts, call.patience), (8, secs(300)));
+    assert_eq!(
+        (call.queueing, call.wait_for_budget),
+        (Queueing::Free, true)
+    );
+    let breaker = c.provider(Use::Fetch, None).breaker;
+    assert_eq!(breaker, Some(BreakerPolicy::for_run()));
+}
+
+#[test]
+fn every_knob_reaches_its_policy() {
+    let c = load(
+        r#"
+[defaults]
+attempts = 2
+patience = "40s"
+wait.max = "20s"
+deadline = "2m"
+backoff = { base = "1s", factor = 3, max = "9s" }
+retry.on = [500, "unavailable", "body"]
+retry.write = "refused-only"
+rate = "50/s"
+burst = 10
+limits = ["100/2s"]
+concurrency = 3
+pace.gentle = false
+pace.adaptive = "on"
+account = { rate = "1/10s", concurrency = 2 }
+route.limits = ["5/s", "100/m"]
+ladder = { base = "2s", factor = 4, max = "30s" }
+hold.on = [502, 503]
+hold.floor = "5s"
+hold.max = "7d"
+hint.zero = "ignore"
+quota = { from = "1h", to = "2d" }
+ban.redirects = ["example.org/blocked"]
+probe = { lease = "20s", gap = "3s" }
+breaker = { failures = 9, ratio = 0.7, at_least = 4, window = "1m", open = "2s", open_max = "8s", probe_lease = "5s" }
+budget = { ratio = 0.5, per_second = 1, cap = 7, failure_cost = 2, timeout_cost = 3.5 }
+gates.max = 50
+queue.max = 60
+body = { sample = "1KiB", replay = "2KiB" }
+
+[fetch]
+run = { max_waits = 1, budget = "1m", streak = 9 }
+timeout = "5s"
+max_redirects = 0
+max_body = "1MB"
+user_agent = "books/1"
+contact = "me@example.org"
+"#,
+    );
+    let call = c.call(Use::Call, None);
+    assert_eq!((call.attempts, call.patience), (2, secs(40)));
+    assert_eq!(
+        (call.wait_max, call.deadline),
+        (Some(secs(20)), Some(secs(120)))
+    );
+    assert_eq!(
+        (call.backoff.base, call.backoff.factor, call.backoff.max),
+        (secs(1), 3, secs(9))
+    );
+    assert_eq!(call.write, WriteRepeat::RefusedOnly);
+
+    let classify = c.classify(Use::Call, None);
+    assert_eq!(classify.retry_on.statuses, [500]);
+    assert_eq!(
+        classify.retry_on.verdicts,
+        [abide_core::Verdict::Unavailable]
+    );
+    assert_eq!(classify.retry_on.phases, [Phase::Body]);
+    assert!(!classify.retry_on.asked);
+    assert_eq!(classify.hold_on.statuses, [502, 503]);
+    assert_eq!(classify.hint_zero, HintZero::Ignore);
+    assert_eq!(
+        (classify.quota_from, classify.quota_to),
+        (secs(3600), secs(2 * 86_400))
+    );
+    assert_eq!(classify.ban_redirects, ["example.org/blocked"]);
+
+    let p = c.provider(Use::Call, None);
+    let windows = [
+        Window::Gcra(Gcra::new(Duration::from_millis(20), 10)),
+        Window::Sliding(Sliding::new(100, secs(2))),
+    ];
+    assert_eq!(p.provider.windows, windows);
+    assert_eq!(
+        (
+            p.provider.concurrency,
+            p.provider.gentle,
+            p.provider.adaptive
+        ),
+        (3, false, true)
+    );
+    assert_eq!(p.account.windows, [Window::Gcra(Gcra::new(secs(10), 1))]);
+    assert_eq!((p.account.concurrency, p.route.windows.len()), (2, 2));
+    for gate in [&p.provider, &p.account, &p.route] {
+        let Ladder::Growing { base, factor, cap } = gate.ladder else {
+            panic!("{:?}", gate.ladder);
+        };
+        assert_eq!((base, factor, cap), (secs(2), 4, secs(30)));
+        assert_eq!((gate.floor, gate.hold_max), (secs(5), secs(7 * 86_400)));
+        assert_eq!((gate.probe_lease, gate.probe_gap), (secs(20), secs(3)));
+    }
+    let b = p.breaker.unwrap();
+    assert_eq!((b.in_a_row, b.at_least, b.window), (9, 4, secs(60)));
+    assert_eq!(
+        (b.open, b.open_max, b.probe_lease),
+        (secs(2), secs(8), secs(5))
+    );
+    assert!((b.ratio - 0.7).abs() < 1e-9);
+    let budget = [p.budget.ratio, p.budget.per_second, p.budget.cap];
+    assert_eq!(budget, [0.5, 1.0, 7.0]);
+    assert_eq!([p.budget.failure_cost, p.budget.timeout_cost], [2.0, 3.5]);
+    assert_eq!((p.remembered_gates, p.waiting_calls), (50, 60));
+    assert_eq!(
+        (
+            c.body_sample(Use::Call, None),
+            c.body_replay(Use::Call, None)
+        ),
+        (1024, 2048)
+    );
+
+    let run = c.run(None);
+    assert_eq!(
+        (run.concurrency, run.patience, run.wait_max),
+        (3, secs(40), Some(secs(20)))
+    );
+    assert_eq!(
+        (run.max_waits, run.wait_budget, run.streak),
+        (1, secs(60), 9)
+    );
+    let f = c.fetch();
+    assert_eq!(
+        (f.timeout, f.max_redirects, f.max_body),
+        (secs(5), 0, 1_000_000)
+    );
+    assert_eq!(f.user_agent.as_deref(), Some("books/1"));
+    assert_eq!(f.contact.as_deref(), Some("me@example.org"));
+}
+
+#[test]
+fn words_that_stand_for_none() {
+    let c = load(
+        "[defaults]\nwait.max = \"patience\"\ndeadline = \"none\"\nrate = \"none\"\n\
+         account.concurrency = \"none\"\nladder.steps = [\"5s\", \"10s\"]\nbreaker.enabled = false\n\
+         hint.zero = \"immediate\"\n[fetch]\nuser_agent = \"none\"\n",
+    );
+    let call = c.call(Use::Call, None);
+    assert_eq!((call.wait_max, call.deadline), (None, None));
+    let p = c.provider(Use::Call, None);
+    assert!(p.provider.windows.is_empty() && p.breaker.is_none());
+    assert_eq!(p.account.concurrency, u32::MAX);
+    assert_eq!(p.provider.ladder, Ladder::Steps(vec![secs(5), secs(10)]));
+    assert_eq!(c.classify(Use::Call, None).hint_zero, HintZero::Immediate);
+    assert_eq!(c.fetch().user_agent, None);
+}
+
+#[test]
+fn a_known_limit_is_not_learned() {
+    let p = load("[providers.p]\nrate = \"50/s\"\n").provider(Use::Call, Some("p"));
+    assert!(!p.provider.adaptive, "the limit is known");
+    assert!(p.account.adaptive, "an account's is not");
+}
