@@ -1,10 +1,8 @@
-//! Waiters: standing in line, moving on, being let through or turned away.
+//! Waiters: standing in line, moving on, being let through.
 
 use super::entry::State;
-use super::settle::lease;
-use super::{Action, Event, Provider, Start};
-use crate::gate::{Block, MAX_GATES};
-use crate::refusal::{DecidedBy, Refusal, RefusalKind};
+use super::{Action, Provider};
+use crate::gate::Block;
 use crate::time::Instant;
 
 impl Provider {
@@ -18,7 +16,7 @@ impl Provider {
 
     /// First everybody whose time has come gets a place, then the best rank moves first: who was
     /// looked at first must not matter.
-    fn do_due(&mut self, now: Instant) {
+    pub(super) fn do_due(&mut self, now: Instant) {
         while let Some(&(at, g)) = self.due.first()
             && at <= now
         {
@@ -61,7 +59,7 @@ impl Provider {
         }
     }
 
-    fn move_on(&mut self, now: Instant, g: u32, slot: u32) {
+    pub(super) fn move_on(&mut self, now: Instant, g: u32, slot: u32) {
         let cost = self.entries[slot].cost;
         match self.gates[g as usize].block(now, cost) {
             Block::None => {}
@@ -97,7 +95,7 @@ impl Provider {
     }
 
     /// The first gate of a waiter's set that blocks it, apart from the one it comes from.
-    fn blocking(&self, now: Instant, slot: u32, from: Option<u32>) -> Option<u32> {
+    pub(super) fn blocking(&self, now: Instant, slot: u32, from: Option<u32>) -> Option<u32> {
         let e = &self.entries[slot];
         e.set[..e.len()]
             .iter()
@@ -110,7 +108,7 @@ impl Provider {
     }
 
     /// Puts a listed waiter at its first gate; serving moves it on from there in its turn.
-    fn line_up(&mut self, now: Instant, slot: u32) {
+    pub(super) fn line_up(&mut self, now: Instant, slot: u32) {
         let e = &self.entries[slot];
         match e.set[..e.len()].first().map(|g| self.canonical(*g)) {
             Some(g) => self.stand(now, slot, g),
@@ -119,7 +117,7 @@ impl Provider {
     }
 
     /// Lets a listed waiter through.
-    fn grant(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
+    pub(super) fn grant(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
         self.served(slot);
         self.delist(slot);
         self.charge(now, slot, stood);
@@ -168,246 +166,7 @@ impl Provider {
         }
     }
 
-    /// Pays for a request at all its gates. `stood` is where it waited and since when.
-    #[inline]
-    pub(super) fn charge(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
-        let e = &self.entries[slot];
-        let (set, len, cost) = (e.set, e.len(), e.cost);
-        let (mut together, mut probes) = ([0; MAX_GATES], [0; MAX_GATES]);
-        let (mut breakers, mut leases) = ([0; MAX_GATES], [0; MAX_GATES]);
-        let (mut seen, mut paid, mut generation) = ([0; MAX_GATES], 0, 0);
-        for (i, &g) in set[..len].iter().enumerate() {
-            let g = self.claim(g);
-            seen[i] = g;
-            if seen[..i].contains(&g) {
-                continue;
-            }
-            paid |= 1 << i;
-            let gate = &mut self.gates[g as usize];
-            together[i] = gate.inflight.enter();
-            let due = match stood {
-                Some((at, since)) if at == g => gate.slot(now, cost, since),
-                _ => now,
-            };
-            gate.free_at = due;
-            let store = gate.pace.charge(now, due, cost);
-            if let Some(l) = &mut gate.lease {
-                leases[i] = l.spend(cost);
-            }
-            if let Some(b) = &mut gate.breaker
-                && b.is_open()
-            {
-                breakers[i] = b.lease(now).map_or(0, |l| l.0);
-            }
-            let lease_time = self.policy.gate(gate.scope).probe_lease;
-            if let Some(ep) = &mut gate.episode {
-                // One number for all gates: two that turn out to be one have one probe.
-                if generation == 0 {
-                    self.ids += 1;
-                    generation = (self.ids as u32).max(1);
-                }
-                ep.let_out(now, lease_time, generation);
-                probes[i] = generation;
-                let key = gate.key;
-                self.actions
-                    .push_back(Action::Emit(Event::ProbeSent { key }));
-            }
-            if store {
-                self.persist(g);
-            }
-            if leases[i] != 0 {
-                // Whoever stands here may have to ask for more by now.
-                self.mark(g);
-            }
-        }
-        let e = &mut self.entries[slot];
-        e.state = State::Granted;
-        e.charged = now;
-        e.together = together;
-        e.probes = probes;
-        e.breakers = breakers;
-        e.leases = leases;
-        e.paid = paid;
-    }
-
-    /// Gives back what an unsent request paid, at all its gates.
-    pub(super) fn refund(&mut self, now: Instant, slot: u32) {
-        let e = &self.entries[slot];
-        let (set, len, cost, at, paid) = (e.set, e.len(), e.cost, e.charged, e.paid);
-        let (probes, breakers, leases) = (e.probes, e.breakers, e.leases);
-        for (i, &g) in set[..len].iter().enumerate() {
-            self.leave_gate(now, g, paid & (1 << i) != 0);
-            if paid & (1 << i) == 0 {
-                continue;
-            }
-            let c = self.canonical(g);
-            let gate = &mut self.gates[c as usize];
-            gate.pace.refund(at, cost);
-            if let Some(l) = &mut gate.lease {
-                l.give_back(leases[i], cost);
-            }
-            if let (Some(b), Some(l)) = (&mut gate.breaker, lease(breakers[i])) {
-                b.give_back(l);
-                gate.free_at = now;
-            }
-            if let Some(ep) = &mut gate.episode {
-                gate.free_at = now;
-                ep.probe_lost(probes[i], Instant::ORIGIN);
-            }
-            self.mark(c);
-        }
-    }
-
-    /// Frees the place on the wire, if one was taken under this name, and the claim on the slot.
-    #[inline]
-    pub(super) fn leave_gate(&mut self, now: Instant, g: u32, paid: bool) {
-        if paid {
-            let c = self.canonical(g);
-            self.gates[c as usize].leave(now);
-        }
-        self.release(g);
-    }
-
-    /// Claims a slot and whatever it turned out to be, so that neither is forgotten; returns the
-    /// latter.
-    #[inline]
-    fn claim(&mut self, mut g: u32) -> u32 {
-        loop {
-            let gate = &mut self.gates[g as usize];
-            gate.users += 1;
-            match gate.alias {
-                Some(next) => g = next,
-                None => return g,
-            }
-        }
-    }
-
-    /// Drops a claim on a slot and on whatever it turned out to be.
-    pub(super) fn release(&mut self, mut g: u32) {
-        loop {
-            let gate = &mut self.gates[g as usize];
-            gate.users = gate.users.saturating_sub(1);
-            match gate.alias {
-                Some(next) => g = next,
-                None => return,
-            }
-        }
-    }
-
-    pub(super) fn send_back(&mut self, now: Instant, slot: u32) -> Start {
-        self.refund(now, slot);
-        let ticket = self.entries.ticket(slot);
-        self.enlist(slot);
-        self.line_up(now, slot);
-        let e = &self.entries[slot];
-        let (set, len, limit) = (e.set, e.len(), e.hold_limit);
-        let closed = set[..len]
-            .iter()
-            .map(|g| self.canonical(*g))
-            .filter_map(|g| self.gates[g as usize].closed_until(now).map(|t| (t, g)))
-            .max();
-        if let Some((until, g)) = closed
-            && until > limit
-        {
-            let refusal = self.turned_away(now, g);
-            self.refuse(slot, refusal);
-        }
-        // Its patience may have ended on the way.
-        self.catch_up(now);
-        self.serve(now);
-        Start::Back(ticket)
-    }
-
-    /// Enters a waiter in the indices by which it can be turned away.
-    pub(super) fn enlist(&mut self, slot: u32) {
-        self.waiting += 1;
-        let e = &self.entries[slot];
-        self.ranks.enlist(e.urgency, e.fair);
-        let (set, len, limit, expires) = (e.set, e.len(), e.hold_limit, e.expires);
-        for &g in &set[..len] {
-            let g = self.claim(g) as usize;
-            if limit != Instant::FAR {
-                self.gates[g].waiting.watch.insert((limit, slot));
-            }
-        }
-        if expires != Instant::FAR {
-            self.expiries.insert((expires, slot));
-        }
-    }
-
-    pub(super) fn delist(&mut self, slot: u32) {
-        self.waiting -= 1;
-        let e = &self.entries[slot];
-        self.ranks.delist(e.urgency, e.fair);
-        let (set, len, limit, expires) = (e.set, e.len(), e.hold_limit, e.expires);
-        for &g in &set[..len] {
-            let c = self.canonical(g) as usize;
-            self.gates[c].waiting.watch.remove(&(limit, slot));
-            self.release(g);
-        }
-        if expires != Instant::FAR {
-            self.expiries.remove(&(expires, slot));
-        }
-        if self.waiting == 0 {
-            self.ranks.clear();
-        }
-    }
-
-    /// Takes a waiter out of its line and out of the machine.
-    pub(super) fn dismiss(&mut self, slot: u32) {
-        let e = &self.entries[slot];
-        let (rank, at) = (e.rank, e.not_before);
-        match e.state {
-            State::Waiting { gate, .. } => {
-                let g = self.canonical(gate);
-                self.gates[g as usize].waiting.queue.remove(rank);
-                self.mark(g);
-            }
-            State::Parked => {
-                self.parked.remove(&(at, rank.arrival, slot));
-            }
-            State::Granted | State::Started => return,
-        }
-        self.delist(slot);
-        self.entries.remove(slot);
-    }
-
-    pub(super) fn refuse(&mut self, slot: u32, refusal: Refusal) {
-        let ticket = self.entries.ticket(slot);
-        self.dismiss(slot);
-        self.actions
-            .push_back(Action::Refuse(ticket, Box::new(refusal)));
-    }
-
-    /// Turns away everyone for whom gate `g` is now closed too long.
-    pub(super) fn turn_away(&mut self, now: Instant, g: u32) {
-        let Some(until) = self.gates[g as usize].closed_until(now) else {
-            return;
-        };
-        while let Some(&(limit, slot)) = self.gates[g as usize].waiting.watch.first()
-            && limit < until
-        {
-            let refusal = self.turned_away(now, g);
-            self.refuse(slot, refusal);
-        }
-    }
-
-    fn expired(&self, now: Instant, slot: u32) -> Refusal {
-        match self.entries[slot].state {
-            State::Waiting { gate, .. } => {
-                let g = self.canonical(gate);
-                let at = self.expected(now, g, &self.entries[slot], true);
-                self.too_long(g, at)
-            }
-            _ => {
-                let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Policy);
-                r.retry_at = Some(self.entries[slot].not_before);
-                r
-            }
-        }
-    }
-
-    fn ask_for_lease(&mut self, g: u32, cost: u32) {
+    pub(super) fn ask_for_lease(&mut self, g: u32, cost: u32) {
         let id = crate::lease::LeaseId(self.next_id());
         let gate = &mut self.gates[g as usize];
         if let Some(l) = &mut gate.lease

@@ -3,7 +3,7 @@
 //! Nothing here waits: an event queue moves time from one instant at which something happens to
 //! the next. On one side stand the core's own machines (provider, call, run), driven as the shell
 //! drives them; on the other a [`Provider`] that knows the truth; between
-//! them a wire that takes its time. The [`Driver`](driver::Driver) is the part a shell mirrors:
+//! them a wire that takes its time. The [`Driver`] is the part a shell mirrors:
 //! it only passes words on, and decides nothing.
 //!
 //! The same seed gives the same run, to the nanosecond.
