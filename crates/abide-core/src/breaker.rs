@@ -73,7 +73,7 @@ pub enum Admits {
 
 /// A lease to be the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProbeLease(u32);
+pub struct ProbeLease(pub(crate) u32);
 
 /// The breaker.
 #[derive(Clone, Debug)]
@@ -184,6 +184,17 @@ impl Breaker {
         if self.probe.is_some_and(|(g, _)| g == lease.0) {
             self.probe = None;
         }
+    }
+
+    /// Until when it is closed to everybody; `None` once a probe may go or is out.
+    #[inline]
+    pub(crate) fn open_until(&self, now: Instant) -> Option<Instant> {
+        self.open_until.filter(|until| now < *until)
+    }
+
+    /// Whether this lease is still the probe's.
+    pub(crate) fn is_probe(&self, lease: u32) -> bool {
+        self.probe.is_some_and(|(g, _)| g == lease)
     }
 
     /// Whether it is open or half open.

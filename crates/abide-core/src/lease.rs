@@ -15,6 +15,8 @@ pub struct LeaseId(pub u64);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lease {
     id: Option<LeaseId>,
+    /// Which lease is at hand: what was paid from an older one is not given back to it.
+    generation: u32,
     permits: u32,
     until: Instant,
     asked: Option<LeaseId>,
@@ -26,15 +28,21 @@ impl Lease {
         self.permits >= cost && now < self.until
     }
 
-    pub(crate) const fn spend(&mut self, cost: u32) -> Option<LeaseId> {
-        self.permits = self.permits.saturating_sub(cost);
-        self.id
+    /// When what is at hand lapses; `None` when nothing is.
+    pub(crate) fn lapses(&self, now: Instant) -> Option<Instant> {
+        (self.permits > 0 && now < self.until).then_some(self.until)
     }
 
-    /// Takes back a permit that was not used, if its lease is still the one at hand.
-    pub(crate) fn give_back(&mut self, id: Option<LeaseId>, cost: u32) {
-        if self.id == id && id.is_some() {
-            self.permits += cost;
+    /// Spends permits; returns the generation of the lease they are from.
+    pub(crate) const fn spend(&mut self, cost: u32) -> u32 {
+        self.permits = self.permits.saturating_sub(cost);
+        self.generation
+    }
+
+    /// Takes back permits that were not used, if their lease is still the one at hand.
+    pub(crate) const fn give_back(&mut self, generation: u32, cost: u32) {
+        if self.generation == generation {
+            self.permits = self.permits.saturating_add(cost);
         }
     }
 
@@ -52,6 +60,7 @@ impl Lease {
             self.asked = None;
         }
         self.id = Some(id);
+        self.generation = self.generation.wrapping_add(1);
         self.permits = permits;
         self.until = until;
     }
@@ -63,6 +72,7 @@ impl Lease {
         }
         if self.id == Some(id) {
             self.permits = 0;
+            self.generation = self.generation.wrapping_add(1);
         }
     }
 }

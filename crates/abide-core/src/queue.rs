@@ -83,9 +83,10 @@ impl Queue {
         }
     }
 
-    /// The cost standing before a newcomer of this urgency.
-    pub(crate) fn cost_ahead(&self, urgency: Urgency) -> u64 {
-        self.cost[..=urgency.index()].iter().sum()
+    /// The cost standing here that is more urgent, and that of the same urgency.
+    pub(crate) fn cost_ahead(&self, urgency: Urgency) -> (u64, u64) {
+        let above = self.cost[..urgency.index()].iter().sum();
+        (above, self.cost[urgency.index()])
     }
 
     pub(crate) fn waiters(&self) -> impl Iterator<Item = (Rank, u32, u32)> + '_ {
@@ -107,7 +108,21 @@ pub(crate) struct Ranks {
 #[derive(Clone, Debug, Default)]
 struct FairLine {
     now: u64,
-    ends: HashMap<u64, u64>,
+    keys: HashMap<u64, Key>,
+    /// Keys with waiters.
+    active: u64,
+    /// At this many keys those that rank like new ones are forgotten.
+    sweep_at: usize,
+}
+
+/// What is remembered of one fairness key.
+#[derive(Clone, Copy, Debug, Default)]
+struct Key {
+    /// Where its newest waiter ends.
+    end: u64,
+    /// Where the newest one let through ends.
+    served: u64,
+    waiting: u32,
 }
 
 impl Ranks {
@@ -115,13 +130,10 @@ impl Ranks {
     pub(crate) fn arrive(&mut self, urgency: Urgency, key: u64, cost: u32) -> Rank {
         self.arrivals += 1;
         let line = &mut self.lines[urgency.index()];
-        let start = line.ends.get(&key).copied().unwrap_or(0).max(line.now);
-        line.ends.insert(key, start + u64::from(cost));
-        if line.ends.len() > 64 && line.ends.len().is_power_of_two() {
-            // A key whose end has passed ranks like a new one: nothing to remember.
-            let now = line.now;
-            line.ends.retain(|_, end| *end > now);
-        }
+        let k = line.keys.entry(key).or_default();
+        let start = k.end.max(line.now);
+        k.end = start.saturating_add(u64::from(cost));
+        line.sweep();
         Rank {
             urgency,
             fair: start,
@@ -140,27 +152,50 @@ impl Ranks {
         }
     }
 
-    /// The newest waiter of a key was turned away: its key ends where it ended before.
+    /// The newest arrival of a key was turned away at once: its key ends where it ended before.
     pub(crate) fn leave(&mut self, urgency: Urgency, key: u64, cost: u32) {
-        if let Some(end) = self.lines[urgency.index()].ends.get_mut(&key) {
-            *end = end.saturating_sub(u64::from(cost));
+        if let Some(k) = self.lines[urgency.index()].keys.get_mut(&key) {
+            k.end = k.end.saturating_sub(u64::from(cost));
         }
     }
 
-    /// A waiter of this rank was let through: fair time moves on to it.
-    pub(crate) fn served(&mut self, rank: Rank) {
+    /// A request of this rank was let through: fair time moves on to it.
+    pub(crate) fn served(&mut self, rank: Rank, key: u64, cost: u32) {
         let line = &mut self.lines[rank.urgency.index()];
         line.now = line.now.max(rank.fair);
+        if let Some(k) = line.keys.get_mut(&key) {
+            k.served = k.served.max(rank.fair.saturating_add(u64::from(cost)));
+        }
     }
 
-    /// How many keys have waiters ahead of fair time.
-    pub(crate) fn keys(&self, urgency: Urgency) -> u64 {
-        let line = &self.lines[urgency.index()];
-        line.ends.values().filter(|end| **end > line.now).count() as u64
+    /// One more of this key waits.
+    pub(crate) fn enlist(&mut self, urgency: Urgency, key: u64) {
+        let line = &mut self.lines[urgency.index()];
+        let k = line.keys.entry(key).or_default();
+        line.active += u64::from(k.waiting == 0);
+        k.waiting += 1;
+    }
+
+    /// One of this key waits no more. When it was the last, the key owes only what was let
+    /// through: places that were given up push nobody back.
+    pub(crate) fn delist(&mut self, urgency: Urgency, key: u64) {
+        let line = &mut self.lines[urgency.index()];
+        if let Some(k) = line.keys.get_mut(&key) {
+            k.waiting = k.waiting.saturating_sub(1);
+            if k.waiting == 0 {
+                k.end = k.served;
+                line.active = line.active.saturating_sub(1);
+            }
+        }
+    }
+
+    /// How many keys have waiters.
+    pub(crate) const fn keys(&self, urgency: Urgency) -> u64 {
+        self.lines[urgency.index()].active
     }
 
     /// How far `rank` lies ahead of fair time.
-    pub(crate) fn backlog(&self, rank: Rank) -> u64 {
+    pub(crate) const fn backlog(&self, rank: Rank) -> u64 {
         rank.fair
             .saturating_sub(self.lines[rank.urgency.index()].now)
     }
@@ -168,9 +203,21 @@ impl Ranks {
     /// Nobody waits any more: forget every key.
     pub(crate) fn clear(&mut self) {
         for line in &mut self.lines {
-            if !line.ends.is_empty() {
-                line.ends.clear();
+            if !line.keys.is_empty() {
+                line.keys.clear();
+                line.active = 0;
             }
+        }
+    }
+}
+
+impl FairLine {
+    /// Forgets keys that rank like new ones, each time their number has doubled.
+    fn sweep(&mut self) {
+        if self.keys.len() > self.sweep_at.max(64) {
+            let now = self.now;
+            self.keys.retain(|_, k| k.waiting > 0 || k.end > now);
+            self.sweep_at = 2 * self.keys.len();
         }
     }
 }

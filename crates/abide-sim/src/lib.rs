@@ -8,11 +8,12 @@
 //! yardstick.
 //!
 //! What lives here: policies as pure state machines given `now` and a seeded source of randomness,
-//! the ledger, and (feature `http`) a real HTTP/1.1 server on loopback around a provider.
+//! the ledger, (feature `http`) a real HTTP/1.1 server on loopback around a provider, and a
+//! [`world`] in virtual time in which the core's machines are driven against providers.
 //!
-//! What never lives here: anything that decides when a client may send. This crate depends on
+//! What never lives here: anything that decides when a client may send. The providers depend on
 //! `abide-core` for its notion of time only, and the core's own judgement is never used to judge
-//! the core.
+//! the core: what a report of the world says of holds and bans comes from the ledger.
 //!
 //! # In virtual time
 //!
@@ -45,6 +46,7 @@ mod reply;
 mod request;
 pub mod scenarios;
 mod truth;
+pub mod world;
 
 pub use policy::{Job, Policy};
 pub use provider::Provider;

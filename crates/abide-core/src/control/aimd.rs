@@ -1,11 +1,13 @@
-//! Additive increase, multiplicative decrease, with a slow start.
+//! Additive increase, multiplicative decrease, with a slow start and a measurement.
 //!
 //! Inert until the first refusal: an account that was never refused is never slowed. The first
 //! refusal says how large a burst the provider took; what is sustained is not known yet, so the
-//! rate starts low and doubles until the second refusal. From then on the stretch between two
-//! refusals tells the rate that was really accepted beyond the burst, and the rate returns to a
-//! little under it and grows by small steps.
+//! rate starts low and doubles until the second refusal. From then on every refusal is measured:
+//! whatever the provider accepted in some stretch beyond one burst, it accepts in the long run,
+//! and the stretch that proves most is believed. The rate returns to a little under it and grows
+//! by small steps.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::time::Instant;
@@ -21,12 +23,21 @@ const CEILING: f64 = 100_000.0;
 const DECREASE: f64 = 0.7;
 /// The part of a measured rate that is gone back to: a rate hit exactly is refused at the next
 /// hiccup.
-const MARGIN: f64 = 0.92;
+const MARGIN: f64 = 0.95;
 /// Growth a second once a rate was measured, as a part of it: one refusal costs a whole hold, so
 /// probing upward is slow.
-const GROWTH: f64 = 0.01;
+const GROWTH: f64 = 0.005;
+/// After so long without a refusal the growth has doubled, after twice that tripled: a limit that
+/// was raised is found in a minute.
+const BOLDER: f64 = 30.0;
+/// No more than this many bursts in a second looks like a window of a second, not a bucket.
+const WINDOW: f64 = 1.1;
 /// How long a rate is tried before it is doubled in the slow start.
 const DOUBLING: Duration = Duration::from_millis(250);
+/// Stretches shorter than this prove nothing: jitter on the way would be taken for a rate.
+const PROOF: f64 = 0.1;
+/// How many accepted requests are remembered: they must span more than a burst.
+const REMEMBERED: usize = 256;
 
 /// The AIMD controller.
 #[derive(Debug, Default)]
@@ -34,23 +45,63 @@ pub struct Aimd {
     rate: Option<f64>,
     /// Whether the rate still doubles.
     starting: bool,
-    /// Units accepted since sending began or resumed.
+    /// Accepted since sending began or resumed, and since when.
     accepted: f64,
     began: Option<Instant>,
-    /// Units accepted before the first refusal: the burst the provider grants.
+    /// Accepted before the first refusal: the burst the provider grants, and what it refilled in
+    /// that time.
     burst: f64,
+    /// When the first of them was sent, when the last, and when the refusal came back.
+    burst_sent: (Instant, Instant),
+    burst_end: Instant,
+    /// When the last accepted ones were sent.
+    sent: VecDeque<Instant>,
     /// When the rate was last doubled or grown.
     stepped: Instant,
-    refusals: u32,
+    refused: Instant,
 }
 
 impl Aimd {
-    fn elapsed(&self, now: Instant) -> f64 {
-        self.began.map_or(0.0, |b| now.since(b).as_secs_f64())
+    /// A controller that comes in at a refusal: `accepted` requests came back well since `began`.
+    pub fn after(accepted: u32, began: Instant) -> Self {
+        Self {
+            accepted: f64::from(accepted),
+            began: Some(began),
+            ..Self::default()
+        }
     }
 
     fn set(&mut self, rate: f64) {
         self.rate = Some(rate.clamp(FLOOR, CEILING));
+    }
+
+    fn burst_took(&self) -> f64 {
+        let (first, last) = self.burst_sent;
+        last.since(first).as_secs_f64()
+    }
+
+    /// The rate proven by what was accepted beyond one burst up to `end`, if anything was.
+    fn proven(&self, end: Instant) -> Option<f64> {
+        let before = self.sent.iter().filter(|t| **t <= end);
+        let count = before.clone().count();
+        let took = self.burst_took();
+        let rates = before.enumerate().filter_map(|(i, start)| {
+            let beyond = (count - i) as f64 - self.burst;
+            let span = end.since(*start).as_secs_f64() - took;
+            (beyond > 0.0 && span >= PROOF).then(|| beyond / span)
+        });
+        rates.max_by(f64::total_cmp)
+    }
+
+    /// The rate to return to after a refusal of a request sent at `sent`.
+    fn measured(&self, sent: Instant, rate: f64) -> f64 {
+        let second = sent.before(Duration::from_secs(1));
+        let lately = self.sent.iter().filter(|t| **t > second && **t <= sent);
+        let lately = lately.count() as f64;
+        if lately > 0.0 && lately <= WINDOW * self.burst {
+            return MARGIN * lately;
+        }
+        self.proven(sent).map_or(rate * DECREASE, |r| MARGIN * r)
     }
 }
 
@@ -61,8 +112,20 @@ impl Controller for Aimd {
         }
     }
 
-    fn answered(&mut self, now: Instant, _sent: Instant, app_limited: bool) {
+    fn answered(&mut self, now: Instant, sent: Instant, app_limited: bool) {
         self.accepted += 1.0;
+        if sent < self.burst_end {
+            // It was on the wire together with the one refused.
+            self.burst += 1.0;
+            self.burst_sent.1 = self.burst_sent.1.max(sent);
+            if self.starting {
+                self.set(self.burst / self.burst_took().max(1.0));
+            }
+        }
+        if self.sent.len() >= REMEMBERED {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(sent);
         let Some(rate) = self.rate else { return };
         if app_limited {
             self.stepped = now;
@@ -75,36 +138,29 @@ impl Controller for Aimd {
                 self.stepped = now;
             }
         } else if step >= Duration::from_millis(100) {
-            self.set(rate * (1.0 + GROWTH * step.as_secs_f64()));
+            let calm = now.since(self.refused).as_secs_f64();
+            let growth = GROWTH * (1.0 + calm / BOLDER);
+            self.set(rate * (1.0 + growth * step.as_secs_f64()));
             self.stepped = now;
         }
     }
 
-    fn refused(&mut self, now: Instant, _sent: Instant, opens: bool) {
+    fn refused(&mut self, now: Instant, sent: Instant, opens: bool) {
         if !opens {
             return;
         }
-        self.refusals += 1;
-        let elapsed = self.elapsed(now);
-        match self.rate {
-            None => {
-                // The burst, spread over a second: low enough to be surely sustained by any
-                // provider that grants such a burst at all.
-                self.burst = self.accepted;
-                self.starting = true;
-                self.set(self.accepted.max(1.0) / elapsed.max(1.0));
-            }
-            Some(rate) => {
-                self.starting = false;
-                let beyond = self.accepted - self.burst;
-                let measured = if beyond > 0.0 && elapsed > 0.0 {
-                    MARGIN * beyond / elapsed
-                } else {
-                    rate * DECREASE
-                };
-                self.set(measured.min(rate).max(rate / 4.0));
-            }
-        }
+        self.refused = now;
+        let Some(rate) = self.rate else {
+            // The burst, spread over a second: low enough to be surely sustained by any provider
+            // that grants such a burst at all.
+            self.burst = self.accepted;
+            self.burst_sent = (self.began.unwrap_or(sent), sent);
+            self.burst_end = now;
+            self.starting = true;
+            return self.set(self.accepted.max(1.0) / self.burst_took().max(1.0));
+        };
+        self.starting = false;
+        self.set(self.measured(sent, rate).min(rate).max(rate / 8.0));
     }
 
     fn resumed(&mut self, now: Instant) {

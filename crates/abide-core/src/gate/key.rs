@@ -91,6 +91,8 @@ impl GateSpec {
 pub struct GateId {
     pub(crate) index: u32,
     pub(crate) generation: u32,
+    /// What it stands for, should it be forgotten before it is used.
+    pub(crate) scope: Scope,
 }
 
 /// The most gates one request may pass.
@@ -109,6 +111,7 @@ impl GateSet {
             ids: [GateId {
                 index: 0,
                 generation: 0,
+                scope: Scope::Account,
             }; MAX_GATES],
             len: 0,
         }

@@ -7,6 +7,7 @@
 
 mod episode;
 mod key;
+mod lately;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,13 +15,14 @@ use std::time::Duration;
 pub(crate) use episode::Episode;
 pub(crate) use key::HashedMap;
 pub use key::{GateId, GateKey, GateSet, GateSpec, KeyHasher, MAX_GATES};
+pub use lately::Lately;
 
 use crate::breaker::{Admits, Breaker};
 use crate::control::{Aimd, Controller};
 use crate::hold::Hold;
 use crate::inflight::InFlight;
 use crate::lease::Lease;
-use crate::pace::Pace;
+use crate::pace::{CATCH_UP, Pace};
 use crate::policy::GatePolicy;
 use crate::queue::{Queue, Rank};
 use crate::time::Instant;
@@ -71,10 +73,13 @@ pub(crate) struct Gate {
     pub(crate) control: Option<Box<dyn Controller>>,
     pub(crate) lease: Option<Box<Lease>>,
     pub(crate) breaker: Option<Box<Breaker>>,
+    /// What came back well lately, for the learner that a refusal brings in.
+    pub(crate) lately: Lately,
+    /// When this gate was last freed by something other than the passing of time, or let
+    /// somebody pass: the next slot was not due before.
+    pub(crate) free_at: Instant,
     /// The instant this gate is registered to be looked at; `FAR` when it is not.
     pub(crate) due: Instant,
-    /// Units sent since the gate was made, for merging.
-    pub(crate) sent: u32,
 }
 
 impl Gate {
@@ -96,8 +101,9 @@ impl Gate {
             control: None,
             lease: policy.leased.then(Box::default),
             breaker: None,
+            lately: Lately::default(),
+            free_at: Instant::ORIGIN,
             due: Instant::FAR,
-            sent: 0,
         }
     }
 
@@ -110,14 +116,7 @@ impl Gate {
             .as_ref()
             .filter(|h| h.is_active(now))
             .map(|h| h.until);
-        let open = match &self.breaker {
-            Some(b) => match b.admits(now) {
-                Admits::NotBefore(t) => Some(t),
-                _ => None,
-            },
-            None => None,
-        };
-        held.max(open)
+        held.max(self.breaker.as_ref().and_then(|b| b.open_until(now)))
     }
 
     /// What a request of `cost` waits for, were it first in line.
@@ -131,7 +130,10 @@ impl Gate {
         if let Some(b) = &self.breaker
             && let Admits::NotBefore(t) = b.admits(now)
         {
-            return Block::Until(t);
+            return match b.open_until(now) {
+                Some(_) => Block::Until(t),
+                None => Block::Probe(t),
+            };
         }
         if let Some(e) = &self.episode
             && let Some(t) = e.blocks(now)
@@ -146,12 +148,30 @@ impl Gate {
         {
             return Block::Lease;
         }
-        let at = self.pace.earliest(now, cost);
+        let at = self.pace.earliest(cost);
         if at > now {
             Block::Until(at)
         } else {
             Block::None
         }
+    }
+
+    /// When the slot that is free at `now` for somebody who stands here `since` was due: a wake
+    /// may be late, and then the pace catches up, but nobody is owed a slot that a hold, the
+    /// wire or an empty lease kept shut.
+    #[inline]
+    pub(crate) fn slot(&self, now: Instant, cost: u32, since: Instant) -> Instant {
+        let held = self.hold.as_ref().map_or(Instant::ORIGIN, |h| h.until);
+        let due = self.pace.earliest(cost).max(since).max(self.free_at);
+        due.max(held).max(now.before(CATCH_UP)).min(now)
+    }
+
+    /// Frees a place on the wire.
+    pub(crate) fn leave(&mut self, now: Instant) {
+        if !self.inflight.has_room() || self.provisional {
+            self.free_at = now;
+        }
+        self.inflight.leave();
     }
 
     /// Whether a request of this rank has to stand behind somebody here.
@@ -175,9 +195,10 @@ impl Gate {
         if !policy.adaptive {
             return None;
         }
+        let (count, since) = self.lately.told();
         Some(
             self.control
-                .get_or_insert_with(|| Box::new(Aimd::default())),
+                .get_or_insert_with(|| Box::new(Aimd::after(count, since))),
         )
     }
 

@@ -4,6 +4,11 @@
 //! cost fits when paying for it moves `tat` at most a whole burst ahead of now. One comparison
 //! and one store a decision, and no drift: while senders wait, `tat` moves by whole intervals,
 //! whatever the lateness of a wake.
+//!
+//! A refund must not hand out what time has already given: a cost that was paid while the bucket
+//! ran idle later is owed by nobody any more. So the bucket remembers since when it has been busy
+//! without a pause, and by how little it once escaped a pause; a refund moves `tat` back by at
+//! most that.
 
 use std::time::Duration;
 
@@ -22,6 +27,12 @@ pub struct Gcra {
     tat: u64,
     interval: u64,
     burst: u64,
+    /// When the first cost was paid of those since when something has been owed without a pause.
+    busy: u64,
+    /// When the last cost was paid.
+    last: u64,
+    /// The least that was still owed when a later cost was paid since then.
+    slack: u64,
 }
 
 impl Gcra {
@@ -31,6 +42,9 @@ impl Gcra {
             tat: 0,
             interval: nanos(interval).max(1),
             burst: u64::from(burst.max(1)),
+            busy: 0,
+            last: u64::MAX,
+            slack: u64::MAX,
         }
     }
 
@@ -61,19 +75,50 @@ impl Gcra {
         Instant::from_nanos(self.tat.saturating_sub(spare))
     }
 
-    /// Pays `cost` at `at`.
+    /// Pays `cost` at `now` for a slot that was due `at`.
     #[inline]
-    pub(crate) const fn charge(&mut self, at: Instant, cost: u32) {
-        let at = at.as_nanos();
-        let base = if self.tat > at { self.tat } else { at };
+    pub(crate) const fn charge(&mut self, now: Instant, at: Instant, cost: u32) {
+        if cost == 0 {
+            return;
+        }
+        let (now, at) = (now.as_nanos(), at.as_nanos());
+        let base = if self.tat > at {
+            let owed = self.tat - at;
+            if owed < self.slack {
+                self.slack = owed;
+            }
+            self.tat
+        } else {
+            self.busy = now;
+            // What was paid at the same instant cannot be told from what belongs here.
+            self.slack = if self.last == now { 0 } else { u64::MAX };
+            at
+        };
+        self.last = now;
         self.tat = base.saturating_add(self.interval.saturating_mul(cost as u64));
     }
 
-    /// Gives `cost` back unused.
-    pub(crate) const fn refund(&mut self, cost: u32) {
-        self.tat = self
-            .tat
-            .saturating_sub(self.interval.saturating_mul(cost as u64));
+    /// Gives back `cost` paid at `at` and unused, as far as it is still owed.
+    pub(crate) fn refund(&mut self, at: Instant, cost: u32) {
+        if at.as_nanos() < self.busy {
+            return;
+        }
+        let paid = self.interval.saturating_mul(u64::from(cost));
+        let give = paid.min(self.slack);
+        self.tat = self.tat.saturating_sub(give);
+        if self.slack != u64::MAX {
+            self.slack -= give;
+        }
+    }
+
+    /// Adds what another bucket of the same limit still owes.
+    pub(crate) fn absorb(&mut self, now: Instant, other: &Self) {
+        let owed = other.tat.saturating_sub(now.as_nanos());
+        if owed > 0 {
+            self.tat = self.tat.max(now.as_nanos()).saturating_add(owed);
+        }
+        // What was paid there and is given back here cannot be told from what time has given.
+        self.slack = 0;
     }
 
     /// Changes the rate without a burst: what is owed is scaled, what was saved up is not grown.
@@ -83,6 +128,7 @@ impl Gcra {
         let owed = self.tat.saturating_sub(now);
         let units = u128::from(owed) * u128::from(interval) / u128::from(self.interval);
         self.tat = now.saturating_add(u64::try_from(units).unwrap_or(u64::MAX));
+        self.slack = 0;
         self.interval = interval;
         self.burst = u64::from(burst.max(1));
     }
@@ -94,6 +140,7 @@ impl Gcra {
             .saturating_sub(units)
             .saturating_mul(self.interval);
         self.tat = self.tat.max(now.as_nanos().saturating_add(full));
+        self.slack = 0;
     }
 
     /// Whether forgetting this bucket would change a decision at `now`.
@@ -115,7 +162,7 @@ mod tests {
         let mut g = Gcra::per(10, Duration::from_secs(1), 3);
         for _ in 0..3 {
             assert!(g.earliest(1) <= at(1000));
-            g.charge(at(1000), 1);
+            g.charge(at(1000), at(1000), 1);
         }
         assert_eq!(g.earliest(1), at(1100));
         assert_eq!(g.earliest(3), at(1300));
@@ -124,19 +171,37 @@ mod tests {
     #[test]
     fn late_wakes_do_not_drift() {
         let mut g = Gcra::new(Duration::from_millis(5), 1);
-        g.charge(at(0), 1);
+        g.charge(at(0), at(0), 1);
         for n in 1..100 {
             let slot = g.earliest(1);
             assert_eq!(slot, at(5 * n));
-            g.charge(slot, 1);
+            g.charge(slot, slot, 1);
         }
+    }
+
+    #[test]
+    fn a_refund_gives_back_only_what_is_still_owed() {
+        let mut g = Gcra::new(Duration::from_millis(10), 1);
+        g.charge(at(0), at(0), 1);
+        g.charge(at(10), at(10), 1);
+        g.refund(at(0), 1);
+        assert_eq!(g.earliest(1), at(20), "the first slot has passed unused");
+        g.refund(at(10), 1);
+        assert_eq!(g.earliest(1), at(10));
+
+        let mut g = Gcra::new(Duration::from_millis(10), 2);
+        g.charge(at(0), at(0), 1);
+        g.charge(at(9), at(9), 1);
+        g.refund(at(0), 1);
+        // Without the first, the second would have found an idle bucket at 9.
+        assert_eq!(g.earliest(2), at(19));
     }
 
     #[test]
     fn ra_19_a_change_at_run_time_brings_no_burst() {
         let mut g = Gcra::per(10, Duration::from_secs(1), 5);
         for _ in 0..5 {
-            g.charge(at(0), 1);
+            g.charge(at(0), at(0), 1);
         }
         g.change(at(0), Duration::from_millis(50), 10);
         // Five units owed at the old rate are five units owed at the new one.

@@ -51,11 +51,11 @@ impl Window {
     }
 
     #[inline]
-    fn earliest(&self, now: Instant, cost: u32) -> Instant {
+    fn earliest(&self, cost: u32) -> Instant {
         match self {
             Self::Gcra(w) => w.earliest(cost),
-            Self::Fixed(w) => w.earliest(now, cost),
-            Self::Sliding(w) => w.earliest(now, cost),
+            Self::Fixed(w) => w.earliest(cost),
+            Self::Sliding(w) => w.earliest(cost),
         }
     }
 }
@@ -77,32 +77,32 @@ impl Pace {
 
     /// The earliest instant at which every window has room for `cost`; may be in the past.
     #[inline]
-    pub(crate) fn earliest(&self, now: Instant, cost: u32) -> Instant {
+    pub(crate) fn earliest(&self, cost: u32) -> Instant {
         let mut at = match &self.adaptive {
             Some(a) => a.earliest(cost.min(1)),
             None => Instant::ORIGIN,
         };
         for w in &self.windows {
-            at = at.max(w.earliest(now, cost));
+            at = at.max(w.earliest(cost));
         }
         at
     }
 
-    /// Pays for a send. `slot` is the instant it was due: a wake that came late does not push
-    /// the later slots back. Returns whether stored counts must be written.
+    /// Pays for a send at `now` in a slot that was `due` then or a little earlier: a wake that
+    /// came late does not push the later slots back. Returns whether stored counts must be
+    /// written.
     #[inline]
-    pub(crate) fn charge(&mut self, now: Instant, slot: Instant, cost: u32) -> bool {
-        let due = slot.max(now.before(CATCH_UP)).min(now);
+    pub(crate) fn charge(&mut self, now: Instant, due: Instant, cost: u32) -> bool {
         let mut store = false;
         for w in &mut self.windows {
             match w {
-                Window::Gcra(w) => w.charge(due, cost),
+                Window::Gcra(w) => w.charge(now, due, cost),
                 Window::Fixed(w) => store |= w.charge(now, cost),
-                Window::Sliding(w) => w.charge(now, cost),
+                Window::Sliding(w) => w.charge(now, due, cost),
             }
         }
         if let Some(a) = &mut self.adaptive {
-            a.charge(due, cost.min(1));
+            a.charge(now, due, cost.min(1));
         }
         store
     }
@@ -111,14 +111,32 @@ impl Pace {
     pub(crate) fn refund(&mut self, at: Instant, cost: u32) {
         for w in &mut self.windows {
             match w {
-                Window::Gcra(w) => w.refund(cost),
+                Window::Gcra(w) => w.refund(at, cost),
                 Window::Fixed(w) => w.refund(at, cost),
                 Window::Sliding(w) => w.refund(at, cost),
             }
         }
         if let Some(a) = &mut self.adaptive {
-            a.refund(cost.min(1));
+            a.refund(at, cost.min(1));
         }
+    }
+
+    /// Corrects what was paid at `at` to the real cost, known afterwards. The adaptive interval
+    /// counts requests and stays. Returns whether stored counts must be written.
+    pub(crate) fn correct(&mut self, now: Instant, at: Instant, paid: u32, real: u32) -> bool {
+        let (more, less) = (real.saturating_sub(paid), paid.saturating_sub(real));
+        let mut store = false;
+        for w in &mut self.windows {
+            match w {
+                Window::Gcra(w) if more > 0 => w.charge(now, now, more),
+                Window::Gcra(w) => w.refund(at, less),
+                Window::Fixed(w) if more > 0 => store |= w.charge(now, more),
+                Window::Fixed(w) => w.refund(at, less),
+                Window::Sliding(w) if more > 0 => w.charge(now, now, more),
+                Window::Sliding(w) => w.refund(at, less),
+            }
+        }
+        store
     }
 
     /// The largest cost every window can ever fit; `u64::MAX` without windows.
@@ -178,11 +196,8 @@ impl Pace {
                     );
                 }
                 (Window::Gcra(new), _) => new.drain(now, 1),
-                (Window::Fixed(new), Some(Window::Fixed(old))) => {
-                    if let Some((used, end)) = old.stored() {
-                        new.restore(now, used, end);
-                    }
-                }
+                (Window::Fixed(new), Some(Window::Fixed(old))) => new.take_over(now, old),
+                (Window::Sliding(new), Some(Window::Sliding(old))) => new.absorb(old),
                 _ => {}
             }
         }
@@ -219,10 +234,19 @@ impl Pace {
             })
     }
 
-    /// Charges what another gate of the same bucket has sent: counts add when gates merge.
-    pub(crate) fn absorb(&mut self, now: Instant, sent: u32) {
-        if sent > 0 {
-            self.charge(now, now, sent);
+    /// Adds what another gate of the same bucket still owes: counts add when gates merge.
+    /// Returns whether stored counts must be written.
+    pub(crate) fn absorb(&mut self, now: Instant, other: &Self) -> bool {
+        let mut store = false;
+        for (mine, theirs) in self.windows.iter_mut().zip(&other.windows) {
+            match (mine, theirs) {
+                (Window::Gcra(a), Window::Gcra(b)) => a.absorb(now, b),
+                (Window::Fixed(a), Window::Fixed(b)) => store |= a.absorb(b),
+                (Window::Sliding(a), Window::Sliding(b)) => a.absorb(b),
+                // Gates of one scope have one policy.
+                _ => {}
+            }
         }
+        store
     }
 }

@@ -48,27 +48,25 @@ impl Sliding {
         self.period.div_ceil(self.limit)
     }
 
-    pub(crate) fn earliest(&self, now: Instant, cost: u32) -> Instant {
-        let now = now.as_nanos();
+    /// The earliest instant at which `cost` fits; may be in the past.
+    pub(crate) fn earliest(&self, cost: u32) -> Instant {
         let mut used = self.used;
         let mut at = 0;
         for (stamp, units) in &self.sent {
-            let gone = stamp.saturating_add(self.period);
-            if gone > now && used + u64::from(cost) <= self.limit {
+            if used + u64::from(cost) <= self.limit {
                 break;
             }
             used -= units;
-            if gone > now {
-                at = gone;
-            }
+            at = stamp.saturating_add(self.period);
         }
         Instant::from_nanos(at)
     }
 
-    pub(crate) fn charge(&mut self, now: Instant, cost: u32) {
-        let now = now.as_nanos();
+    /// Pays `cost` at `now` for a slot that was due `at`; what has left by then is forgotten.
+    pub(crate) fn charge(&mut self, now: Instant, at: Instant, cost: u32) {
+        let (now, at) = (now.as_nanos(), at.as_nanos());
         while let Some((stamp, units)) = self.sent.front().copied()
-            && stamp.saturating_add(self.period) <= now
+            && stamp.saturating_add(self.period) <= at
         {
             self.used -= units;
             self.sent.pop_front();
@@ -98,6 +96,21 @@ impl Sliding {
             }
         }
         self.sent.retain(|(_, units)| *units > 0);
+    }
+
+    /// Adds what another window of the same limit has counted.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        let mut all: Vec<(u64, u64)> = self.sent.iter().chain(&other.sent).copied().collect();
+        all.sort_unstable();
+        self.sent.clear();
+        for (stamp, units) in all {
+            let stamp = stamp.div_ceil(self.width).saturating_mul(self.width);
+            match self.sent.back_mut() {
+                Some((last, more)) if *last == stamp => *more += units,
+                _ => self.sent.push_back((stamp, units)),
+            }
+        }
+        self.used = self.sent.iter().map(|(_, units)| units).sum();
     }
 
     pub(crate) fn is_idle(&self, now: Instant) -> bool {
@@ -144,7 +157,7 @@ impl Fixed {
 
     const fn index_at(&self, now: Instant) -> u64 {
         // One period is added so that instants before the first boundary have an index too.
-        (now.as_nanos() + self.period - self.phase) / self.period
+        now.as_nanos().saturating_add(self.period - self.phase) / self.period
     }
 
     const fn start_of(&self, index: u64) -> Instant {
@@ -156,9 +169,9 @@ impl Fixed {
         )
     }
 
-    pub(crate) fn earliest(&self, now: Instant, cost: u32) -> Instant {
-        let index = self.index_at(now);
-        if index > self.index || self.used + u64::from(cost) <= self.limit {
+    /// The earliest instant at which `cost` fits; may be in the past.
+    pub(crate) fn earliest(&self, cost: u32) -> Instant {
+        if self.used + u64::from(cost) <= self.limit {
             return Instant::ORIGIN;
         }
         self.start_of(self.index + 1)
@@ -173,11 +186,40 @@ impl Fixed {
             self.ahead = 0;
         }
         self.used += u64::from(cost);
+        self.tell()
+    }
+
+    fn tell(&mut self) -> bool {
         if self.used > self.ahead {
             self.ahead = (self.used + self.block()).min(self.limit.max(self.used));
             return self.is_long();
         }
         false
+    }
+
+    /// Adds what another window of the same limit has counted; returns whether the store must be
+    /// told.
+    pub(crate) fn absorb(&mut self, other: &Self) -> bool {
+        if other.index < self.index || other.used == 0 {
+            return false;
+        }
+        if other.index > self.index {
+            self.index = other.index;
+            self.used = 0;
+            self.ahead = 0;
+        }
+        self.used += other.used;
+        self.tell()
+    }
+
+    /// Takes over what a window with another limit has counted.
+    pub(crate) fn take_over(&mut self, now: Instant, old: &Self) {
+        if old.is_idle(now) {
+            return;
+        }
+        self.index = self.index_at(now);
+        self.used = old.used;
+        self.ahead = old.ahead.max(old.used);
     }
 
     pub(crate) fn refund(&mut self, at: Instant, cost: u32) {
@@ -207,7 +249,12 @@ impl Fixed {
         if end <= now {
             return;
         }
-        self.index = self.index_at(now);
+        let index = self.index_at(now);
+        if index > self.index {
+            self.index = index;
+            self.used = 0;
+            self.ahead = 0;
+        }
         self.used = self.used.max(used);
         self.ahead = self.ahead.max(used);
     }
@@ -230,10 +277,10 @@ mod tests {
             let (mut now, mut log) = (0_u64, Vec::new());
             for _ in 0..3 * limit {
                 now += rng.u64(0..2_000_000_000 / u64::from(limit));
-                let at = w.earliest(Instant::from_nanos(now), 1).as_nanos();
+                let at = w.earliest(1).as_nanos();
                 now = now.max(at);
-                assert!(w.earliest(Instant::from_nanos(now), 1).as_nanos() <= now);
-                w.charge(Instant::from_nanos(now), 1);
+                assert!(w.earliest(1).as_nanos() <= now);
+                w.charge(Instant::from_nanos(now), Instant::from_nanos(now), 1);
                 log.push(now);
             }
             for (i, t) in log.iter().enumerate() {
@@ -253,8 +300,8 @@ mod tests {
         let now = Instant::from_secs(5);
         w.charge(now, 1);
         w.charge(now, 1);
-        assert_eq!(w.earliest(now, 1), Instant::from_secs(13));
-        assert!(w.earliest(Instant::from_secs(13), 1) <= Instant::from_secs(13));
+        assert_eq!(w.earliest(1), Instant::from_secs(13));
+        assert!(w.earliest(1) <= Instant::from_secs(13));
     }
 
     #[test]
@@ -276,8 +323,8 @@ mod tests {
     #[test]
     fn a_refund_frees_the_place() {
         let mut s = Sliding::new(1, Duration::from_secs(1));
-        s.charge(Instant::from_secs(1), 1);
+        s.charge(Instant::from_secs(1), Instant::from_secs(1), 1);
         s.refund(Instant::from_secs(1), 1);
-        assert!(s.earliest(Instant::from_secs(1), 1) <= Instant::from_secs(1));
+        assert!(s.earliest(1) <= Instant::from_secs(1));
     }
 }

@@ -3,9 +3,7 @@
 use std::ops::{Index, IndexMut};
 
 use super::{Pass, Request, Ticket};
-use crate::breaker::ProbeLease;
 use crate::gate::MAX_GATES;
-use crate::lease::LeaseId;
 use crate::queue::{Rank, Urgency};
 use crate::time::Instant;
 use crate::verdict::Verdict;
@@ -46,8 +44,12 @@ pub(super) struct Entry {
     pub(super) together: [u32; MAX_GATES],
     /// The probe generation it is, gate by gate; 0 for none.
     pub(super) probes: [u32; MAX_GATES],
-    pub(super) breaker: Option<ProbeLease>,
-    pub(super) lease: Option<LeaseId>,
+    /// The breaker's lease it holds as its probe, gate by gate; 0 for none.
+    pub(super) breakers: [u32; MAX_GATES],
+    /// The generation of the store's lease it was paid from, gate by gate.
+    pub(super) leases: [u32; MAX_GATES],
+    /// At which gates it was charged, a bit each: two names of one bucket are charged once.
+    pub(super) paid: u8,
     /// The worst verdict found so far.
     pub(super) worst: Option<Verdict>,
 }
@@ -74,8 +76,9 @@ impl Entry {
             order: 0,
             together: [0; MAX_GATES],
             probes: [0; MAX_GATES],
-            breaker: None,
-            lease: None,
+            breakers: [0; MAX_GATES],
+            leases: [0; MAX_GATES],
+            paid: 0,
             worst: None,
         }
     }
@@ -83,6 +86,12 @@ impl Entry {
     #[inline]
     pub(super) const fn len(&self) -> usize {
         self.len as usize
+    }
+
+    /// Whether it was charged at the `i`-th gate of its set.
+    #[inline]
+    pub(super) const fn paid_at(&self, i: usize) -> bool {
+        self.paid & (1 << i) != 0
     }
 }
 

@@ -11,6 +11,9 @@ use crate::policy::ProviderPolicy;
 use crate::time::Instant;
 use crate::verdict::Scope;
 
+/// The most lifts remembered: more echoes than that are never under way.
+const LIFTED: usize = 1024;
+
 impl Provider {
     /// Takes in news about a gate, making it if it is not known yet.
     pub fn learn(&mut self, now: Instant, spec: GateSpec, news: News) {
@@ -24,12 +27,10 @@ impl Provider {
                 set_by,
                 probes,
             } => {
-                self.lifted.retain(|(_, end)| *end > now);
-                if id.is_some_and(|id| self.lifted.iter().any(|(l, _)| *l == id)) {
-                    return;
+                if !id.is_some_and(|id| self.is_lifted(now, id)) {
+                    let id = id.unwrap_or_else(|| HoldId(self.next_id()));
+                    self.close_as(now, g, id, until, cause, ask, probes, set_by, None);
                 }
-                let id = id.unwrap_or_else(|| HoldId(self.next_id()));
-                self.close_as(now, g, id, until, cause, ask, probes, set_by, None);
             }
             News::Lifted { id } => self.lift(now, g, id),
             News::Leased { id, permits, until } => {
@@ -68,6 +69,7 @@ impl Provider {
                 }
             }
         }
+        self.gates[g as usize].free_at = now;
         self.mark(g);
         self.catch_up(now);
         self.serve(now);
@@ -87,6 +89,7 @@ impl Provider {
                 let p = self.policy.gate(scope);
                 self.gates[g].pace.change(now, &p.windows);
                 self.gates[g].inflight.change(p.concurrency);
+                self.gates[g].free_at = now;
                 self.mark(u32::try_from(g).unwrap_or(u32::MAX));
             }
         }
@@ -100,13 +103,14 @@ impl Provider {
         let Some(hold) = gate.hold.filter(|h| h.is_active(now)) else {
             if let Some(id) = id {
                 // The hold may still be on its way here.
-                let most = now.after(self.policy.provider.hold_max);
-                self.lifted.push((id, most));
+                self.bury(now, id, now.after(self.policy.provider.hold_max));
             }
             return;
         };
-        if id.is_some_and(|id| id != hold.id) {
-            return;
+        if let Some(id) = id
+            && id != hold.id
+        {
+            return self.bury(now, id, now.after(self.policy.provider.hold_max));
         }
         gate.hold = None;
         self.order += 1;
@@ -117,8 +121,7 @@ impl Provider {
             Some(ep) => ep.held_again(order, rung),
             slot => *slot = Some(Episode::new(order, rung)),
         }
-        self.lifted.retain(|(_, end)| *end > now);
-        self.lifted.push((hold.id, hold.until));
+        self.bury(now, hold.id, hold.until);
         self.emit(Event::HoldLifted { key, id: hold.id });
         self.persist_hold(
             g,
@@ -128,6 +131,27 @@ impl Provider {
             }),
         );
         self.announce(g);
+    }
+
+    fn is_lifted(&self, now: Instant, id: HoldId) -> bool {
+        self.lifted.iter().any(|(l, end)| *l == id && *end > now)
+    }
+
+    /// Remembers that a hold was lifted, for as long as it would have lasted.
+    fn bury(&mut self, now: Instant, id: HoldId, end: Instant) {
+        self.lifted.retain(|(_, e)| *e > now);
+        if let Some((_, e)) = self.lifted.iter_mut().find(|(l, _)| *l == id) {
+            *e = end.max(*e);
+            return;
+        }
+        if self.lifted.len() >= LIFTED {
+            // The one that would be forgotten first goes first.
+            let soonest = self.lifted.iter().enumerate().min_by_key(|(_, (_, e))| *e);
+            if let Some((i, _)) = soonest {
+                self.lifted.swap_remove(i);
+            }
+        }
+        self.lifted.push((id, end));
     }
 
     /// Wants a gate's state written.

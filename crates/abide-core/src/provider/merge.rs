@@ -5,8 +5,8 @@
 //! merge by rank, holds by the later end, counts add; whoever still names the old slot finds the
 //! new one.
 
-use super::Provider;
 use super::entry::State;
+use super::{Event, Provider};
 use crate::finding::BucketId;
 use crate::time::Instant;
 use crate::verdict::Scope;
@@ -23,6 +23,7 @@ impl Provider {
             None => {
                 self.buckets.insert(bucket, g);
                 self.gates[g as usize].provisional = false;
+                self.gates[g as usize].free_at = now;
                 self.mark(g);
             }
             Some(known) => {
@@ -51,20 +52,17 @@ impl Provider {
         let hold = self.gates[f].hold.take().filter(|h| h.is_active(now));
         let episode = self.gates[f].episode.take();
         let control = self.gates[f].control.take();
-        let (inflight, users, sent) = (
-            self.gates[f].inflight.clone(),
-            self.gates[f].users,
-            self.gates[f].sent,
-        );
+        let (inflight, users) = (self.gates[f].inflight.clone(), self.gates[f].users);
+        let pace = std::mem::take(&mut self.gates[f].pace);
         self.gates[f].alias = Some(into);
 
         let gate = &mut self.gates[i];
         gate.aliased += 1;
         gate.users += users;
         gate.provisional = false;
+        gate.free_at = now;
         gate.inflight.absorb(&inflight);
-        gate.pace.absorb(now, sent);
-        gate.sent = gate.sent.saturating_add(sent);
+        let mut told = gate.pace.absorb(now, &pace);
         if gate.control.is_none() {
             let interval = control.as_ref().and_then(|c| c.interval());
             gate.control = control;
@@ -76,16 +74,31 @@ impl Provider {
             (slot @ None, Some(b)) => *slot = Some(b),
             _ => {}
         }
+        let (key, scope) = (gate.key, gate.scope);
         if let Some(h) = hold {
+            told = true;
             match &mut gate.hold {
                 Some(mine) if had_hold => {
                     mine.probes |= h.probes;
-                    mine.lengthen(h.until, h.cause, h.ask);
+                    let longer = mine.lengthen(h.until, h.cause, h.ask);
+                    let hold = *mine;
+                    if longer {
+                        self.emit(Event::HoldLengthened { key, scope, hold });
+                    }
                 }
-                slot => *slot = Some(h),
+                slot => {
+                    *slot = Some(h);
+                    self.emit(Event::HoldOpened {
+                        key,
+                        scope,
+                        hold: h,
+                    });
+                }
             }
-            self.persist(into);
             self.announce(into);
+        }
+        if told {
+            self.persist(into);
         }
         self.turn_away(now, into);
         self.mark(into);

@@ -16,9 +16,13 @@
 //! * Waking early or for nothing is harmless; waking late catches up.
 
 mod action;
+mod admit;
+mod away;
+mod close;
 mod entry;
 mod learn;
 mod merge;
+mod pay;
 mod serve;
 mod settle;
 mod table;
@@ -30,14 +34,13 @@ pub use action::{Action, Admit, Event, GateRecord, News, Pass, Start, Ticket};
 pub use settle::Outcome;
 pub use view::GateView;
 
-use entry::{Entries, Entry, State};
+use entry::Entries;
 
 use crate::budget::Budget;
 use crate::finding::BucketId;
-use crate::gate::{Block, Gate, GateKey, GateSet, HashedMap, MAX_GATES};
+use crate::gate::{Gate, GateKey, GateSet, HashedMap, MAX_GATES};
 use crate::policy::ProviderPolicy;
 use crate::queue::{Rank, Ranks, Urgency};
-use crate::refusal::{DecidedBy, Refusal, RefusalKind};
 use crate::time::Instant;
 
 /// One request, as the machine sees it.
@@ -88,8 +91,8 @@ pub struct Provider {
     ranks: Ranks,
     /// Gates whose head has an instant.
     due: BTreeSet<(Instant, u32)>,
-    /// Waiters in their own backoff.
-    parked: BTreeSet<(Instant, u32)>,
+    /// Waiters in their own backoff, by its end and then by arrival.
+    parked: BTreeSet<(Instant, u64, u32)>,
     /// Waiters by the end of their patience.
     expiries: BTreeSet<(Instant, u32)>,
     /// Gates whose head may be able to move, by the head's rank.
@@ -143,149 +146,6 @@ impl Provider {
         &mut self.budget
     }
 
-    /// May this request be sent?
-    pub fn admit(&mut self, now: Instant, request: &Request) -> Admit {
-        self.catch_up(now);
-        let (set, len) = self.resolve_set(&request.gates);
-        let gates = &set[..len];
-        let mut contended = false;
-        let mut blocked = None;
-        let mut closed: Option<(Instant, u32)> = None;
-        for &g in gates {
-            let gate = &self.gates[g as usize];
-            if u64::from(request.cost) > gate.pace.size() {
-                let mut r = Refusal::new(RefusalKind::CostTooLarge, DecidedBy::Policy);
-                r.scope = gate.scope;
-                return Admit::Refuse(Box::new(r));
-            }
-            contended |= !gate.waiting.queue.is_empty();
-            match gate.block(now, request.cost) {
-                Block::None => {}
-                b => {
-                    blocked = blocked.or(Some((g, b)));
-                    let until = gate.closed_until(now).map(|t| (t, g));
-                    closed = closed.max(until);
-                }
-            }
-        }
-        if let Some((until, g)) = closed
-            && until > request.hold_limit.min(request.expires)
-        {
-            return Admit::Refuse(Box::new(self.turned_away(now, g)));
-        }
-        let parked = request.not_before > now;
-        if !parked && blocked.is_none() && !contended {
-            let mut entry = Entry::new(request, set, len);
-            entry.rank = self.ranks.newcomer(request.urgency);
-            let slot = self.entries.insert(entry);
-            self.charge(now, slot, None);
-            return Admit::Go(self.entries.pass(slot));
-        }
-        if self.waiting >= self.policy.waiting_calls {
-            return Admit::Refuse(Box::new(Refusal::new(
-                RefusalKind::QueueFull,
-                DecidedBy::Queue,
-            )));
-        }
-        if parked {
-            if request.not_before > request.expires {
-                let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Policy);
-                r.retry_at = Some(request.not_before);
-                return Admit::Refuse(Box::new(r));
-            }
-            let slot = self.entries.insert(Entry::new(request, set, len));
-            self.enlist(slot);
-            self.entries[slot].state = State::Parked;
-            self.parked.insert((request.not_before, slot));
-            return Admit::Waiting(self.entries.ticket(slot));
-        }
-        let rank = self
-            .ranks
-            .arrive(request.urgency, request.fair, request.cost);
-        let stand = blocked.map(|(g, _)| g).or_else(|| {
-            gates
-                .iter()
-                .copied()
-                .find(|g| self.gates[*g as usize].is_behind(rank))
-        });
-        let mut entry = Entry::new(request, set, len);
-        entry.rank = rank;
-        let Some(g) = stand else {
-            let slot = self.entries.insert(entry);
-            self.ranks.served(rank);
-            self.charge(now, slot, None);
-            return Admit::Go(self.entries.pass(slot));
-        };
-        if let Some(at) = self.expected(now, g, &entry)
-            && at > request.expires
-        {
-            self.ranks
-                .leave(request.urgency, request.fair, request.cost);
-            let mut r = self.turned_away(now, g);
-            if r.kind == RefusalKind::QueueTooLong {
-                r.retry_at = Some(at);
-            }
-            return Admit::Refuse(Box::new(r));
-        }
-        let slot = self.entries.insert(entry);
-        self.enlist(slot);
-        self.stand(now, slot, g);
-        self.serve(now);
-        Admit::Waiting(self.entries.ticket(slot))
-    }
-
-    /// Stamps the send, just before the first byte.
-    pub fn start(&mut self, now: Instant, pass: Pass) -> Start {
-        self.catch_up(now);
-        if !self.entries.holds(pass.slot, pass.generation) {
-            return Start::Back(pass.ticket());
-        }
-        let slot = pass.slot;
-        let e = &self.entries[slot];
-        let stopped = (0..e.len()).find(|&i| {
-            let gate = &self.gates[self.canonical(e.set[i]) as usize];
-            gate.hold.as_ref().is_some_and(|h| h.is_active(now))
-                || gate
-                    .episode
-                    .as_ref()
-                    .is_some_and(|ep| !ep.is_probe(e.probes[i]))
-                || (e.breaker.is_none() && gate.breaker.as_ref().is_some_and(|b| b.is_open()))
-        });
-        if stopped.is_some() {
-            return self.send_back(now, slot);
-        }
-        self.order += 1;
-        let order = self.order;
-        let e = &mut self.entries[slot];
-        e.state = State::Started;
-        e.order = order;
-        e.sent = now;
-        let (set, len, cost) = (e.set, e.len(), e.cost);
-        for &g in &set[..len] {
-            let g = self.canonical(g) as usize;
-            if let Some(c) = &mut self.gates[g].control {
-                c.sent(now, cost);
-            }
-        }
-        Start::Go(pass)
-    }
-
-    /// A caller left. Its place is free at once; after a grant this counts as not sent.
-    pub fn cancel(&mut self, now: Instant, ticket: Ticket) {
-        if !self.entries.holds(ticket.slot, ticket.generation) {
-            return;
-        }
-        match self.entries[ticket.slot].state {
-            State::Parked | State::Waiting { .. } => {
-                self.dismiss(ticket.slot);
-            }
-            State::Granted => self.unsend(now, ticket.slot),
-            State::Started => return,
-        }
-        self.catch_up(now);
-        self.serve(now);
-    }
-
     /// Does what is due. Harmless when early or for nothing.
     pub fn wake(&mut self, now: Instant) {
         self.catch_up(now);
@@ -294,8 +154,10 @@ impl Provider {
 
     /// When [`wake`](Self::wake) has something to do; `None` while nobody waits.
     pub fn next_wake(&self) -> Option<Instant> {
-        let firsts = [&self.due, &self.parked, &self.expiries].map(BTreeSet::first);
-        let at = firsts.into_iter().flatten().map(|(at, _)| *at).min();
+        let due = self.due.first().map(|(at, _)| *at);
+        let parked = self.parked.first().map(|(at, ..)| *at);
+        let expiry = self.expiries.first().map(|(at, _)| *at);
+        let at = [due, parked, expiry].into_iter().flatten().min();
         at.filter(|at| *at != Instant::FAR)
     }
 
@@ -312,53 +174,6 @@ impl Provider {
     fn next_id(&mut self) -> u64 {
         self.ids += 1;
         crate::dice::mix(self.instance ^ self.ids)
-    }
-
-    /// When a waiter may expect to start at gate `g`, as far as anyone can tell.
-    fn expected(&self, now: Instant, g: u32, e: &Entry) -> Option<Instant> {
-        let gate = &self.gates[g as usize];
-        let base = match gate.block(now, e.cost) {
-            Block::Until(t) => t,
-            Block::None => now,
-            Block::Probe(_) | Block::Return | Block::Lease => return None,
-        };
-        let all = gate.waiting.queue.cost_ahead(e.urgency);
-        let fair = self
-            .ranks
-            .keys(e.urgency)
-            .saturating_mul(self.ranks.backlog(e.rank));
-        Some(base.after(gate.pace.time_for(all.min(fair))))
-    }
-
-    /// The refusal of somebody whom gate `g` keeps too long.
-    fn turned_away(&self, now: Instant, g: u32) -> Refusal {
-        let gate = &self.gates[g as usize];
-        let held = gate.hold.as_ref().filter(|h| h.is_active(now));
-        let open = gate.closed_until(now);
-        let mut r = match held {
-            Some(h) if open.is_none_or(|t| t <= h.until) => {
-                let mut r = Refusal::new(RefusalKind::Held, DecidedBy::Provider);
-                r.cause = Some(h.cause);
-                r.ask = h.ask;
-                r.retry_at = Some(h.retry_at());
-                r
-            }
-            _ if open.is_some() => {
-                let mut r = Refusal::new(RefusalKind::BreakerOpen, DecidedBy::Breaker);
-                r.cause = Some(crate::verdict::Verdict::Unavailable);
-                r.retry_at = open;
-                r
-            }
-            _ => {
-                let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Queue);
-                if let Block::Until(t) = gate.block(now, 1) {
-                    r.retry_at = Some(t);
-                }
-                r
-            }
-        };
-        r.scope = gate.scope;
-        r
     }
 
     /// The gate a slot turned out to be.
@@ -382,7 +197,7 @@ impl Provider {
             *o = if known {
                 self.canonical(id.index)
             } else {
-                self.overflow_gate(None)
+                self.overflow_gate(id.scope)
             };
         }
         (out, ids.len())

@@ -1,9 +1,8 @@
-//! Waiters: standing in line, moving on, being let through or turned away.
+//! Waiters: standing in line, moving on, being let through.
 
 use super::entry::State;
-use super::{Action, Event, Provider, Start};
+use super::{Action, Provider};
 use crate::gate::Block;
-use crate::refusal::{DecidedBy, Refusal, RefusalKind};
 use crate::time::Instant;
 
 impl Provider {
@@ -15,7 +14,9 @@ impl Provider {
         }
     }
 
-    fn do_due(&mut self, now: Instant) {
+    /// First everybody whose time has come gets a place, then the best rank moves first: who was
+    /// looked at first must not matter.
+    pub(super) fn do_due(&mut self, now: Instant) {
         while let Some(&(at, g)) = self.due.first()
             && at <= now
         {
@@ -23,10 +24,10 @@ impl Provider {
             self.gates[g as usize].due = Instant::FAR;
             self.mark(g);
         }
-        while let Some(&(at, slot)) = self.parked.first()
+        while let Some(&(at, order, slot)) = self.parked.first()
             && at <= now
         {
-            self.parked.remove(&(at, slot));
+            self.parked.remove(&(at, order, slot));
             let e = &self.entries[slot];
             let (urgency, fair, cost) = (e.urgency, e.fair, e.cost);
             let rank = self.ranks.arrive(urgency, fair, cost);
@@ -58,11 +59,16 @@ impl Provider {
         }
     }
 
-    fn move_on(&mut self, now: Instant, g: u32, slot: u32) {
+    pub(super) fn move_on(&mut self, now: Instant, g: u32, slot: u32) {
         let cost = self.entries[slot].cost;
         match self.gates[g as usize].block(now, cost) {
             Block::None => {}
-            Block::Until(at) | Block::Probe(at) => return self.set_due(g, at),
+            Block::Until(at) | Block::Probe(at) => {
+                // A lease that lapses while its spender waits is asked for anew at once.
+                let lease = self.gates[g as usize].lease.as_ref();
+                let lapses = lease.and_then(|l| l.lapses(now)).unwrap_or(Instant::FAR);
+                return self.set_due(g, at.min(lapses));
+            }
             Block::Return => return self.set_due(g, Instant::FAR),
             Block::Lease => {
                 self.ask_for_lease(g, cost);
@@ -82,18 +88,14 @@ impl Provider {
                     _ => now,
                 };
                 self.gates[g as usize].waiting.queue.remove(rank);
-                self.delist(slot);
-                self.ranks.served(rank);
-                self.charge(now, slot, Some((g, since)));
-                let (ticket, pass) = (self.entries.ticket(slot), self.entries.pass(slot));
-                self.actions.push_back(Action::Grant(ticket, pass));
+                self.grant(now, slot, Some((g, since)));
             }
         }
         self.mark(g);
     }
 
     /// The first gate of a waiter's set that blocks it, apart from the one it comes from.
-    fn blocking(&self, now: Instant, slot: u32, from: Option<u32>) -> Option<u32> {
+    pub(super) fn blocking(&self, now: Instant, slot: u32, from: Option<u32>) -> Option<u32> {
         let e = &self.entries[slot];
         e.set[..e.len()]
             .iter()
@@ -105,19 +107,27 @@ impl Provider {
             })
     }
 
-    /// Finds a listed waiter its place, or lets it through.
-    fn line_up(&mut self, now: Instant, slot: u32) {
-        match self.blocking(now, slot, None) {
+    /// Puts a listed waiter at its first gate; serving moves it on from there in its turn.
+    pub(super) fn line_up(&mut self, now: Instant, slot: u32) {
+        let e = &self.entries[slot];
+        match e.set[..e.len()].first().map(|g| self.canonical(*g)) {
             Some(g) => self.stand(now, slot, g),
-            None => {
-                self.delist(slot);
-                let rank = self.entries[slot].rank;
-                self.ranks.served(rank);
-                self.charge(now, slot, None);
-                let (ticket, pass) = (self.entries.ticket(slot), self.entries.pass(slot));
-                self.actions.push_back(Action::Grant(ticket, pass));
-            }
+            None => self.grant(now, slot, None),
         }
+    }
+
+    /// Lets a listed waiter through.
+    pub(super) fn grant(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
+        self.served(slot);
+        self.delist(slot);
+        self.charge(now, slot, stood);
+        let (ticket, pass) = (self.entries.ticket(slot), self.entries.pass(slot));
+        self.actions.push_back(Action::Grant(ticket, pass));
+    }
+
+    pub(super) fn served(&mut self, slot: u32) {
+        let e = &self.entries[slot];
+        self.ranks.served(e.rank, e.fair, e.cost);
     }
 
     pub(super) fn stand(&mut self, now: Instant, slot: u32, g: u32) {
@@ -156,231 +166,7 @@ impl Provider {
         }
     }
 
-    /// Pays for a request at all its gates. `stood` is where it waited and since when.
-    #[inline]
-    pub(super) fn charge(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
-        let e = &self.entries[slot];
-        let (set, len, cost) = (e.set, e.len(), e.cost);
-        let (mut together, mut probes) = ([0; 8], [0; 8]);
-        let (mut breaker, mut lease) = (None, None);
-        for (i, &g) in set[..len].iter().enumerate() {
-            let g = self.claim(g);
-            let gate = &mut self.gates[g as usize];
-            gate.sent = gate.sent.saturating_add(cost);
-            together[i] = gate.inflight.enter();
-            let due = match stood {
-                Some((at, since)) if at == g => gate.pace.earliest(now, cost).max(since),
-                _ => now,
-            };
-            let store = gate.pace.charge(now, due, cost);
-            if let Some(l) = &mut gate.lease {
-                lease = l.spend(cost);
-            }
-            if let Some(b) = &mut gate.breaker
-                && b.is_open()
-            {
-                breaker = b.lease(now);
-            }
-            let lease_time = self.policy.gate(gate.scope).probe_lease;
-            if let Some(ep) = &mut gate.episode {
-                self.ids += 1;
-                let generation = (self.ids as u32).max(1);
-                ep.let_out(now, lease_time, generation);
-                probes[i] = generation;
-                let key = gate.key;
-                self.actions
-                    .push_back(Action::Emit(Event::ProbeSent { key }));
-            }
-            if store {
-                self.persist(g);
-            }
-        }
-        let e = &mut self.entries[slot];
-        e.state = State::Granted;
-        e.charged = now;
-        e.together = together;
-        e.probes = probes;
-        e.breaker = breaker;
-        e.lease = lease;
-    }
-
-    /// Gives back what an unsent request paid, at all its gates.
-    pub(super) fn refund(&mut self, slot: u32) {
-        let e = &self.entries[slot];
-        let (set, len, cost, at) = (e.set, e.len(), e.cost, e.charged);
-        let (probes, breaker, lease) = (e.probes, e.breaker, e.lease);
-        for (i, &g) in set[..len].iter().enumerate() {
-            self.leave_gate(g);
-            let c = self.canonical(g);
-            let gate = &mut self.gates[c as usize];
-            gate.pace.refund(at, cost);
-            if let Some(l) = &mut gate.lease {
-                l.give_back(lease, cost);
-            }
-            if let (Some(b), Some(l)) = (&mut gate.breaker, breaker) {
-                b.give_back(l);
-            }
-            if let Some(ep) = &mut gate.episode {
-                ep.probe_lost(probes[i], Instant::ORIGIN);
-            }
-            self.mark(c);
-        }
-    }
-
-    /// Frees the place on the wire and the claim on the slot.
-    #[inline]
-    pub(super) fn leave_gate(&mut self, g: u32) {
-        let c = self.canonical(g);
-        self.gates[c as usize].inflight.leave();
-        self.release(g);
-    }
-
-    /// Claims a slot and whatever it turned out to be, so that neither is forgotten; returns the
-    /// latter.
-    #[inline]
-    fn claim(&mut self, mut g: u32) -> u32 {
-        loop {
-            let gate = &mut self.gates[g as usize];
-            gate.users += 1;
-            match gate.alias {
-                Some(next) => g = next,
-                None => return g,
-            }
-        }
-    }
-
-    /// Drops a claim on a slot and on whatever it turned out to be.
-    pub(super) fn release(&mut self, mut g: u32) {
-        loop {
-            let gate = &mut self.gates[g as usize];
-            gate.users = gate.users.saturating_sub(1);
-            match gate.alias {
-                Some(next) => g = next,
-                None => return,
-            }
-        }
-    }
-
-    /// A granted request that will not be sent.
-    pub(super) fn unsend(&mut self, now: Instant, slot: u32) {
-        self.refund(slot);
-        self.entries.remove(slot);
-        self.serve(now);
-    }
-
-    pub(super) fn send_back(&mut self, now: Instant, slot: u32) -> Start {
-        self.refund(slot);
-        let ticket = self.entries.ticket(slot);
-        self.enlist(slot);
-        self.line_up(now, slot);
-        let e = &self.entries[slot];
-        let (set, len, limit) = (e.set, e.len(), e.hold_limit);
-        let closed = set[..len]
-            .iter()
-            .map(|g| self.canonical(*g))
-            .filter_map(|g| self.gates[g as usize].closed_until(now).map(|t| (t, g)))
-            .max();
-        if let Some((until, g)) = closed
-            && until > limit
-        {
-            let refusal = self.turned_away(now, g);
-            self.refuse(slot, refusal);
-        }
-        self.serve(now);
-        Start::Back(ticket)
-    }
-
-    /// Enters a waiter in the indices by which it can be turned away.
-    pub(super) fn enlist(&mut self, slot: u32) {
-        self.waiting += 1;
-        let e = &self.entries[slot];
-        let (set, len, limit, expires) = (e.set, e.len(), e.hold_limit, e.expires);
-        for &g in &set[..len] {
-            let g = self.claim(g) as usize;
-            if limit != Instant::FAR {
-                self.gates[g].waiting.watch.insert((limit, slot));
-            }
-        }
-        if expires != Instant::FAR {
-            self.expiries.insert((expires, slot));
-        }
-    }
-
-    pub(super) fn delist(&mut self, slot: u32) {
-        self.waiting -= 1;
-        let e = &self.entries[slot];
-        let (set, len, limit, expires) = (e.set, e.len(), e.hold_limit, e.expires);
-        for &g in &set[..len] {
-            let c = self.canonical(g) as usize;
-            self.gates[c].waiting.watch.remove(&(limit, slot));
-            self.release(g);
-        }
-        if expires != Instant::FAR {
-            self.expiries.remove(&(expires, slot));
-        }
-        if self.waiting == 0 {
-            self.ranks.clear();
-        }
-    }
-
-    /// Takes a waiter out of its line and out of the machine.
-    pub(super) fn dismiss(&mut self, slot: u32) {
-        let e = &self.entries[slot];
-        let (rank, at) = (e.rank, e.not_before);
-        match e.state {
-            State::Waiting { gate, .. } => {
-                let g = self.canonical(gate);
-                self.gates[g as usize].waiting.queue.remove(rank);
-                self.mark(g);
-            }
-            State::Parked => {
-                self.parked.remove(&(at, slot));
-            }
-            State::Granted | State::Started => return,
-        }
-        self.delist(slot);
-        self.entries.remove(slot);
-    }
-
-    pub(super) fn refuse(&mut self, slot: u32, refusal: Refusal) {
-        let ticket = self.entries.ticket(slot);
-        self.dismiss(slot);
-        self.actions
-            .push_back(Action::Refuse(ticket, Box::new(refusal)));
-    }
-
-    /// Turns away everyone for whom gate `g` is now closed too long.
-    pub(super) fn turn_away(&mut self, now: Instant, g: u32) {
-        let Some(until) = self.gates[g as usize].closed_until(now) else {
-            return;
-        };
-        while let Some(&(limit, slot)) = self.gates[g as usize].waiting.watch.first()
-            && limit < until
-        {
-            let refusal = self.turned_away(now, g);
-            self.refuse(slot, refusal);
-        }
-    }
-
-    fn expired(&self, now: Instant, slot: u32) -> Refusal {
-        match self.entries[slot].state {
-            State::Waiting { gate, .. } => {
-                let g = self.canonical(gate);
-                let mut r = self.turned_away(now, g);
-                if r.kind == RefusalKind::QueueTooLong {
-                    r.retry_at = self.expected(now, g, &self.entries[slot]);
-                }
-                r
-            }
-            _ => {
-                let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Policy);
-                r.retry_at = Some(self.entries[slot].not_before);
-                r
-            }
-        }
-    }
-
-    fn ask_for_lease(&mut self, g: u32, cost: u32) {
+    pub(super) fn ask_for_lease(&mut self, g: u32, cost: u32) {
         let id = crate::lease::LeaseId(self.next_id());
         let gate = &mut self.gates[g as usize];
         if let Some(l) = &mut gate.lease

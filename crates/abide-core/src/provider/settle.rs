@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::entry::State;
 use super::{Event, Pass, Provider};
-use crate::finding::{Ask, Finding};
-use crate::gate::Episode;
-use crate::hold::{Hold, HoldId, SetBy};
+use crate::breaker::ProbeLease;
+use crate::finding::Finding;
+use crate::hold::SetBy;
 use crate::time::Instant;
 use crate::verdict::{Health, Scope, Verdict};
 
@@ -77,11 +77,7 @@ impl Provider {
                     self.lose(now, slot);
                 }
             }
-            _ => {
-                self.catch_up(now);
-                self.unsend(now, slot);
-                return;
-            }
+            _ => self.refund(now, slot),
         }
         self.entries.remove(slot);
         self.catch_up(now);
@@ -91,7 +87,7 @@ impl Provider {
     }
 
     /// The effects that must not wait: holds, and buckets named.
-    fn take_in(&mut self, now: Instant, slot: u32, finding: &Finding) {
+    pub(super) fn take_in(&mut self, now: Instant, slot: u32, finding: &Finding) {
         for r in &finding.readings {
             if let Some(bucket) = r.bucket {
                 self.name_bucket(now, slot, bucket);
@@ -110,8 +106,10 @@ impl Provider {
         let refuses = finding.verdict.is_refusal() || finding.verdict == Verdict::Unavailable;
         if finding.asks.is_empty() {
             if refuses && !again && finding.scope != Scope::Request {
-                let g = self.gate_for(slot, finding.scope);
-                self.refused_at(now, slot, g, finding.verdict, None);
+                let Some(g) = self.gate_for(slot, finding.scope) else {
+                    return;
+                };
+                self.refused_at(now, slot, g, finding.verdict, None, false);
             }
             return;
         }
@@ -119,9 +117,11 @@ impl Provider {
             if ask.scope == Scope::Request {
                 continue;
             }
-            let g = self.gate_for(slot, ask.scope);
+            let Some(g) = self.gate_for(slot, ask.scope) else {
+                return;
+            };
             if refuses {
-                self.refused_at(now, slot, g, finding.verdict, Some(*ask));
+                self.refused_at(now, slot, g, finding.verdict, Some(*ask), again);
             } else if ask.until > now {
                 let far = ask.until.since(now) >= QUOTA_FROM;
                 let cause = if far {
@@ -143,158 +143,27 @@ impl Provider {
         }
     }
 
-    /// The gate of a request that a scope means; an unknown one is read as the next wider.
-    fn gate_for(&self, slot: u32, scope: Scope) -> u32 {
-        let e = &self.entries[slot];
-        let gates = e.set[..e.len()].iter().map(|g| self.canonical(*g));
-        let mut best: Option<(bool, Scope, u32)> = None;
-        for g in gates {
-            let s = self.gates[g as usize].scope;
-            let narrower = s < scope;
-            let better = match best {
-                None => true,
-                // Not narrower beats narrower; then the nearest to what was meant.
-                Some((bn, bs, _)) => {
-                    (bn && !narrower) || (bn == narrower && if narrower { s > bs } else { s < bs })
-                }
-            };
-            if better {
-                best = Some((narrower, s, g));
-            }
-        }
-        best.map_or(0, |(_, _, g)| g)
-    }
-
-    fn refused_at(&mut self, now: Instant, slot: u32, g: u32, cause: Verdict, ask: Option<Ask>) {
-        let (sent_order, sent) = (self.entries[slot].order, self.entries[slot].sent);
-        let policy = self.policy.gate(self.gates[g as usize].scope).clone();
-        let gate = &mut self.gates[g as usize];
-        let held = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
-        let opens = gate.episode.is_none();
-        let rung = match &gate.episode {
-            None => 0,
-            Some(ep) if !held && sent_order > ep.since => ep.rung.saturating_add(1),
-            Some(ep) => ep.rung,
-        };
-        if cause != Verdict::Unavailable
-            && let Some(c) = gate.control(&policy)
-        {
-            c.refused(now, sent, opens);
-            let interval = c.interval();
-            gate.pace.adapt(now, interval);
-        }
-        if opens {
-            gate.inflight.refused();
-        }
-        let until = match ask {
-            Some(a) => a.until.max(now.after(policy.floor)),
-            None => now.after(policy.ladder.wait(rung).max(policy.floor)),
-        };
-        self.close(now, g, until, cause, ask, true, SetBy::Answer, Some(rung));
-    }
-
-    /// Closes a gate, or lengthens the closing in force.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one place where every kind of hold comes in"
-    )]
-    pub(super) fn close(
-        &mut self,
-        now: Instant,
-        g: u32,
-        until: Instant,
-        cause: Verdict,
-        ask: Option<Ask>,
-        probes: bool,
-        set_by: SetBy,
-        rung: Option<u32>,
-    ) {
-        let id = HoldId(self.next_id());
-        self.close_as(now, g, id, until, cause, ask, probes, set_by, rung);
-    }
-
-    /// As [`close`](Self::close), with the name another process gave the hold.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one place where every kind of hold comes in"
-    )]
-    pub(super) fn close_as(
-        &mut self,
-        now: Instant,
-        g: u32,
-        id: HoldId,
-        until: Instant,
-        cause: Verdict,
-        ask: Option<Ask>,
-        probes: bool,
-        set_by: SetBy,
-        rung: Option<u32>,
-    ) {
-        let most = now.after(self.policy.gate(self.gates[g as usize].scope).hold_max);
-        let until = until.min(most);
-        if until <= now {
-            return;
-        }
-        self.order += 1;
-        let order = self.order;
-        let gate = &mut self.gates[g as usize];
-        let (key, scope) = (gate.key, gate.scope);
-        let opened = match &mut gate.hold {
-            Some(h) if h.is_active(now) => {
-                h.probes |= probes;
-                let longer = h.lengthen(until, cause, ask);
-                let hold = *h;
-                if probes && gate.episode.is_none() {
-                    gate.episode = Some(Episode::new(order, rung.unwrap_or(0)));
-                }
-                if longer {
-                    self.emit(Event::HoldLengthened { key, scope, hold });
-                }
-                longer
-            }
-            _ => {
-                let hold = Hold {
-                    id,
-                    cause,
-                    until,
-                    ask,
-                    since: now,
-                    set_by,
-                    probes,
-                    lifted: false,
-                };
-                gate.hold = Some(hold);
-                if probes {
-                    let rung = rung.unwrap_or_else(|| gate.episode.as_ref().map_or(0, |e| e.rung));
-                    match &mut gate.episode {
-                        Some(ep) => ep.held_again(order, rung),
-                        None => gate.episode = Some(Episode::new(order, rung)),
-                    }
-                }
-                self.emit(Event::HoldOpened { key, scope, hold });
-                true
-            }
-        };
-        if opened {
-            if set_by != SetBy::Restored && set_by != SetBy::Shared {
-                self.persist(g);
-                self.announce(g);
-            }
-            self.turn_away(now, g);
-            self.mark(g);
-        }
-    }
-
     /// A verdict is final: places, probes, breaker, budget, pace.
-    fn conclude(&mut self, now: Instant, slot: u32, v: Verdict, health: Health, f: &Finding) {
+    pub(super) fn conclude(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        v: Verdict,
+        health: Health,
+        f: &Finding,
+    ) {
         let e = &self.entries[slot];
         let (set, len, order, sent) = (e.set, e.len(), e.order, e.sent);
-        let (together, probes, breaker) = (e.together, e.probes, e.breaker);
+        let (together, probes, breakers) = (e.together, e.probes, e.breakers);
+        let paid = e.paid;
         if health == Health::Success {
             self.budget.succeeded();
         }
         for (i, &g) in set[..len].iter().enumerate() {
-            self.leave_gate(g);
+            self.leave_gate(now, g, paid & (1 << i) != 0);
+            if paid & (1 << i) == 0 {
+                continue;
+            }
             let c = self.canonical(g);
             let probe_gap = self.policy.gate(self.gates[c as usize].scope).probe_gap;
             let gate = &mut self.gates[c as usize];
@@ -303,6 +172,7 @@ impl Provider {
             }
             let mut ended = false;
             if let Some(ep) = &mut gate.episode {
+                gate.free_at = now;
                 if v.is_answer() && order > ep.since {
                     gate.episode = None;
                     ended = true;
@@ -311,6 +181,9 @@ impl Provider {
                 } else {
                     ep.probe_lost(probes[i], Instant::ORIGIN);
                 }
+            }
+            if gate.control.is_none() && v.is_answer() {
+                gate.lately.add(sent);
             }
             if let Some(ctl) = &mut gate.control {
                 if ended {
@@ -324,8 +197,11 @@ impl Provider {
                     gate.pace.adapt(now, interval);
                 }
             }
+            if gate.breaker.as_ref().is_some_and(|b| b.is_open()) {
+                gate.free_at = now;
+            }
             if let Some(b) = &mut gate.breaker
-                && let Some(until) = b.record(now, health, breaker)
+                && let Some(until) = b.record(now, health, lease(breakers[i]))
             {
                 let key = gate.key;
                 self.emit(Event::BreakerOpened { key, until });
@@ -344,37 +220,47 @@ impl Provider {
         }
     }
 
-    fn correct_cost(&mut self, now: Instant, slot: u32, real: u32) {
+    pub(super) fn correct_cost(&mut self, now: Instant, slot: u32, real: u32) {
         let e = &self.entries[slot];
-        let (set, len, cost, charged) = (e.set, e.len(), e.cost, e.charged);
-        for &g in &set[..len] {
+        let (set, len, cost, charged, paid) = (e.set, e.len(), e.cost, e.charged, e.paid);
+        for (i, &g) in set[..len].iter().enumerate() {
+            if paid & (1 << i) == 0 {
+                continue;
+            }
             let c = self.canonical(g);
-            let pace = &mut self.gates[c as usize].pace;
-            if real > cost {
-                pace.charge(now, now, real - cost);
-            } else {
-                pace.refund(charged, cost - real);
+            if self.gates[c as usize]
+                .pace
+                .correct(now, charged, cost, real)
+            {
+                self.persist(c);
             }
         }
     }
 
     /// A caller left after the first byte and nobody will read the answer.
-    fn lose(&mut self, now: Instant, slot: u32) {
+    pub(super) fn lose(&mut self, now: Instant, slot: u32) {
         let e = &self.entries[slot];
-        let (set, len, sent) = (e.set, e.len(), e.sent);
-        let (probes, breaker) = (e.probes, e.breaker);
+        let (set, len, sent, paid) = (e.set, e.len(), e.sent, e.paid);
+        let (probes, breakers) = (e.probes, e.breakers);
         for (i, &g) in set[..len].iter().enumerate() {
-            self.leave_gate(g);
+            self.leave_gate(now, g, paid & (1 << i) != 0);
             let c = self.canonical(g);
             let gap = self.policy.gate(self.gates[c as usize].scope).probe_gap;
             let gate = &mut self.gates[c as usize];
             if let Some(ep) = &mut gate.episode {
+                gate.free_at = now;
                 ep.probe_lost(probes[i], sent.after(gap).max(now));
             }
-            if let (Some(b), Some(l)) = (&mut gate.breaker, breaker) {
+            if let (Some(b), Some(l)) = (&mut gate.breaker, lease(breakers[i])) {
+                gate.free_at = now;
                 b.give_back(l);
             }
             self.mark(c);
         }
     }
+}
+
+/// The breaker's lease a number stands for.
+pub(super) fn lease(n: u32) -> Option<ProbeLease> {
+    (n != 0).then_some(ProbeLease(n))
 }

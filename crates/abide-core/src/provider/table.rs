@@ -24,6 +24,7 @@ impl Provider {
             set.push(GateId {
                 index: g,
                 generation: self.gates[g as usize].generation,
+                scope: spec.scope,
             });
         }
         set
@@ -44,7 +45,7 @@ impl Provider {
 
     fn new_gate(&mut self, now: Instant, spec: GateSpec) -> u32 {
         if self.index.len() >= self.policy.remembered_gates && !self.forget_one(now) {
-            return self.overflow_gate(Some(spec.scope));
+            return self.overflow_gate(spec.scope);
         }
         let g = self.place(spec);
         self.index.insert(spec.key, g);
@@ -75,8 +76,7 @@ impl Provider {
     }
 
     /// The gate that newcomers share when the table is full.
-    pub(super) fn overflow_gate(&mut self, scope: Option<Scope>) -> u32 {
-        let scope = scope.unwrap_or(Scope::Account);
+    pub(super) fn overflow_gate(&mut self, scope: Scope) -> u32 {
         if let Some(g) = self.overflow[scope as usize] {
             return g;
         }

@@ -1,0 +1,187 @@
+//! Coming in, starting, and leaving before anything was sent.
+
+use super::entry::{Entry, State};
+use super::{Admit, Pass, Provider, Request, Start, Ticket};
+use crate::breaker::Breaker;
+use crate::gate::{Block, Episode, MAX_GATES};
+use crate::refusal::{DecidedBy, Refusal, RefusalKind};
+use crate::time::Instant;
+
+impl Provider {
+    /// May this request be sent?
+    pub fn admit(&mut self, now: Instant, request: &Request) -> Admit {
+        self.catch_up(now);
+        let (set, len) = self.resolve_set(&request.gates);
+        let gates = &set[..len];
+        let mut contended = false;
+        let mut blocked = false;
+        let mut closed: Option<(Instant, u32)> = None;
+        for &g in gates {
+            let gate = &self.gates[g as usize];
+            if u64::from(request.cost) > gate.pace.size() {
+                let mut r = Refusal::new(RefusalKind::CostTooLarge, DecidedBy::Policy);
+                r.scope = gate.scope;
+                return Admit::Refuse(Box::new(r));
+            }
+            contended |= !gate.waiting.queue.is_empty();
+            if gate.block(now, request.cost) != Block::None {
+                blocked = true;
+                closed = closed.max(gate.closed_until(now).map(|t| (t, g)));
+            }
+        }
+        if let Some((until, g)) = closed
+            && until > request.hold_limit.min(request.expires)
+        {
+            return Admit::Refuse(Box::new(self.turned_away(now, g)));
+        }
+        if request.not_before > now {
+            return self.park(request, set, len);
+        }
+        if !blocked && !contended {
+            let mut entry = Entry::new(request, set, len);
+            entry.rank = self.ranks.newcomer(request.urgency);
+            let slot = self.entries.insert(entry);
+            self.charge(now, slot, None);
+            return Admit::Go(self.entries.pass(slot));
+        }
+        let (urgency, fair, cost) = (request.urgency, request.fair, request.cost);
+        let rank = self.ranks.arrive(urgency, fair, cost);
+        let stand = gates.iter().copied().find(|g| {
+            let gate = &self.gates[*g as usize];
+            gate.is_behind(rank) || gate.block(now, cost) != Block::None
+        });
+        let mut entry = Entry::new(request, set, len);
+        entry.rank = rank;
+        let Some(g) = stand else {
+            let slot = self.entries.insert(entry);
+            self.served(slot);
+            self.charge(now, slot, None);
+            self.serve(now);
+            return Admit::Go(self.entries.pass(slot));
+        };
+        let expected = self.expected(now, g, &entry, false);
+        let refusal = if self.waiting >= self.policy.waiting_calls {
+            Some(Refusal::new(RefusalKind::QueueFull, DecidedBy::Queue))
+        } else if request.expires <= now || expected.is_some_and(|at| at > request.expires) {
+            Some(self.too_long(g, expected))
+        } else {
+            None
+        };
+        if let Some(r) = refusal {
+            self.ranks.leave(urgency, fair, cost);
+            return Admit::Refuse(Box::new(r));
+        }
+        let slot = self.entries.insert(entry);
+        self.enlist(slot);
+        self.stand(now, slot, g);
+        self.serve(now);
+        Admit::Waiting(self.entries.ticket(slot))
+    }
+
+    /// A request in its own backoff: it gets its rank when that is over.
+    fn park(&mut self, request: &Request, set: [u32; MAX_GATES], len: usize) -> Admit {
+        let mut refusal = None;
+        if self.waiting >= self.policy.waiting_calls {
+            refusal = Some(Refusal::new(RefusalKind::QueueFull, DecidedBy::Queue));
+        } else if request.not_before > request.expires {
+            let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Policy);
+            r.retry_at = Some(request.not_before);
+            refusal = Some(r);
+        }
+        if let Some(r) = refusal {
+            return Admit::Refuse(Box::new(r));
+        }
+        let mut entry = Entry::new(request, set, len);
+        entry.state = State::Parked;
+        entry.rank = self.ranks.newcomer(request.urgency);
+        let key = (request.not_before, entry.rank.arrival);
+        let slot = self.entries.insert(entry);
+        self.enlist(slot);
+        self.parked.insert((key.0, key.1, slot));
+        Admit::Waiting(self.entries.ticket(slot))
+    }
+
+    /// Stamps the send, just before the first byte.
+    pub fn start(&mut self, now: Instant, pass: Pass) -> Start {
+        self.catch_up(now);
+        if !self.entries.holds(pass.slot, pass.generation) {
+            return Start::Back(pass.ticket());
+        }
+        let slot = pass.slot;
+        let e = &self.entries[slot];
+        if e.state != State::Granted {
+            return Start::Go(pass);
+        }
+        let stopped = (0..e.len()).filter(|i| e.paid_at(*i)).any(|i| {
+            let gate = &self.gates[self.canonical(e.set[i]) as usize];
+            let held = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
+            let probe = |ep: &Episode| ep.is_probe(e.probes[i]);
+            let trial = |b: &Breaker| !b.is_open() || b.is_probe(e.breakers[i]);
+            held || !gate.episode.as_ref().is_none_or(probe)
+                || !gate.breaker.as_deref().is_none_or(trial)
+        });
+        if stopped {
+            return self.send_back(now, slot);
+        }
+        self.order += 1;
+        let order = self.order;
+        let e = &mut self.entries[slot];
+        e.state = State::Started;
+        e.order = order;
+        e.sent = now;
+        let (set, len, cost, paid) = (e.set, e.len(), e.cost, e.paid);
+        for (i, &g) in set[..len].iter().enumerate() {
+            let g = self.canonical(g) as usize;
+            if paid & (1 << i) == 0 {
+                continue;
+            }
+            if let Some(c) = &mut self.gates[g].control {
+                c.sent(now, cost);
+            }
+        }
+        Start::Go(pass)
+    }
+
+    /// A caller left. Its place is free at once; after a grant this counts as not sent.
+    pub fn cancel(&mut self, now: Instant, ticket: Ticket) {
+        if !self.entries.holds(ticket.slot, ticket.generation) {
+            return;
+        }
+        match self.entries[ticket.slot].state {
+            State::Parked | State::Waiting { .. } => {
+                self.dismiss(ticket.slot);
+            }
+            State::Granted => {
+                self.refund(now, ticket.slot);
+                self.entries.remove(ticket.slot);
+            }
+            State::Started => return,
+        }
+        self.catch_up(now);
+        self.serve(now);
+    }
+
+    pub(super) fn send_back(&mut self, now: Instant, slot: u32) -> Start {
+        self.refund(now, slot);
+        let ticket = self.entries.ticket(slot);
+        self.enlist(slot);
+        self.line_up(now, slot);
+        let e = &self.entries[slot];
+        let (set, len, limit) = (e.set, e.len(), e.hold_limit);
+        let closed = set[..len]
+            .iter()
+            .map(|g| self.canonical(*g))
+            .filter_map(|g| self.gates[g as usize].closed_until(now).map(|t| (t, g)))
+            .max();
+        if let Some((until, g)) = closed
+            && until > limit
+        {
+            let refusal = self.turned_away(now, g);
+            self.refuse(slot, refusal);
+        }
+        // Its patience may have ended on the way.
+        self.catch_up(now);
+        self.serve(now);
+        Start::Back(ticket)
+    }
+}

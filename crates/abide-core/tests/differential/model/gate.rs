@@ -1,0 +1,214 @@
+//! One limit of the model: plain fields, and one question.
+
+use abide_core::breaker::{Admits, Breaker};
+use abide_core::control::Controller;
+use abide_core::gate::Lately;
+use abide_core::hold::HoldId;
+use abide_core::{Ask, Instant, Scope, Verdict};
+
+use super::window::{NaiveWindow, Spacing};
+
+/// A closing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NaiveHold {
+    /// The machine's name for it, once the harness has read it.
+    pub(crate) id: Option<HoldId>,
+    pub(crate) cause: Verdict,
+    pub(crate) until: u64,
+    pub(crate) ask: Option<Ask>,
+    pub(crate) probes: bool,
+}
+
+impl NaiveHold {
+    pub(crate) fn lengthen(&mut self, until: u64, cause: Verdict, ask: Option<Ask>) {
+        if let Some(new) = ask
+            && self.ask.is_none_or(|old| old.until < new.until)
+        {
+            self.ask = Some(new);
+        }
+        if until > self.until {
+            self.until = until;
+            self.cause = cause;
+        }
+    }
+
+    pub(crate) fn retry_at(&self) -> Instant {
+        let until = Instant::from_nanos(self.until);
+        self.ask.map_or(until, |a| a.until.max(until))
+    }
+}
+
+/// From a refusal to the proof that it is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NaiveEpisode {
+    pub(crate) since: u64,
+    pub(crate) rung: u32,
+    /// The grant that is the probe, and when it lapses.
+    pub(crate) probe: Option<(u64, u64)>,
+    pub(crate) not_before: u64,
+}
+
+impl NaiveEpisode {
+    pub(crate) fn new(since: u64, rung: u32) -> Self {
+        Self {
+            since,
+            rung,
+            probe: None,
+            not_before: 0,
+        }
+    }
+
+    pub(crate) fn is_probe(&self, grant: u64) -> bool {
+        self.probe.is_some_and(|(g, _)| g == grant)
+    }
+
+    pub(crate) fn lost(&mut self, grant: u64, not_before: u64) {
+        if self.is_probe(grant) {
+            self.probe = None;
+            self.not_before = self.not_before.max(not_before);
+        }
+    }
+}
+
+/// Permits of a shared store.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NaiveLease {
+    pub(crate) id: Option<u64>,
+    pub(crate) generation: u64,
+    pub(crate) permits: u64,
+    pub(crate) until: u64,
+    /// The request under way; `Some(None)` until the harness has read the machine's name for it.
+    pub(crate) asked: Option<Option<u64>>,
+}
+
+/// What a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Nothing,
+    Until(u64),
+    Probe(u64),
+    Return,
+    Lease,
+}
+
+/// One limit.
+#[derive(Debug)]
+pub(crate) struct NaiveGate {
+    pub(crate) scope: Scope,
+    pub(crate) provisional: bool,
+    pub(crate) alias: Option<usize>,
+    pub(crate) hold: Option<NaiveHold>,
+    pub(crate) episode: Option<NaiveEpisode>,
+    pub(crate) windows: Vec<NaiveWindow>,
+    pub(crate) spacing: Option<Spacing>,
+    pub(crate) most: u32,
+    pub(crate) well: Option<u32>,
+    pub(crate) lease: Option<NaiveLease>,
+    pub(crate) breaker: Option<Breaker>,
+    /// Until when the breaker was last opened.
+    pub(crate) opened_until: u64,
+    pub(crate) control: Option<Box<dyn Controller>>,
+    pub(crate) lately: Lately,
+    /// Not before then was the next slot due.
+    pub(crate) free_at: u64,
+}
+
+impl NaiveGate {
+    pub(crate) fn held(&self, now: u64) -> Option<&NaiveHold> {
+        self.hold.as_ref().filter(|h| h.until > now)
+    }
+
+    pub(crate) fn closed_until(&self, now: u64) -> Option<u64> {
+        let open = self.breaker.as_ref().is_some_and(Breaker::is_open);
+        let breaker = (open && self.opened_until > now).then_some(self.opened_until);
+        self.held(now).map(|h| h.until).max(breaker)
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        let sizes = self.windows.iter().map(|w| w.limit().size());
+        sizes.min().unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn time_for(&self, cost: u64) -> u64 {
+        let units = self.windows.iter().map(|w| w.limit().unit());
+        let unit = units.chain(self.spacing.iter().map(|s| s.interval)).max();
+        unit.unwrap_or(0) * cost
+    }
+
+    pub(crate) fn earliest(&self, cost: u64) -> u64 {
+        let spacing = self.spacing.as_ref().map_or(0, |s| s.earliest(cost));
+        let windows = self.windows.iter().map(|w| w.earliest(cost));
+        windows.max().unwrap_or(0).max(spacing)
+    }
+
+    /// When the slot now free was due, for somebody who stands here `since`.
+    pub(crate) fn slot(&self, now: u64, cost: u64, since: u64) -> u64 {
+        let held = self.hold.map_or(0, |h| h.until);
+        let due = [self.earliest(cost), since, self.free_at, held];
+        let due = due.into_iter().max().unwrap_or(0);
+        due.max(now.saturating_sub(50_000_000)).min(now)
+    }
+
+    fn is_crowded(&self, out: u32) -> bool {
+        let gentle = self.well.map_or(u32::MAX, |w| w.saturating_add(2));
+        out >= self.most.min(gentle) || (self.provisional && out > 0)
+    }
+
+    fn is_unlent(&self, now: u64, cost: u64) -> bool {
+        self.lease
+            .is_some_and(|l| l.permits < cost || now >= l.until)
+    }
+
+    /// When time alone will let a request of `cost` pass; `None` if it takes an event.
+    pub(crate) fn opens(&self, now: u64, cost: u64, out: u32) -> Option<u64> {
+        if self.is_crowded(out) || self.is_unlent(now, cost) {
+            return None;
+        }
+        let breaker = self
+            .breaker
+            .as_ref()
+            .map(|b| b.admits(Instant::from_nanos(now)));
+        let trial = match breaker {
+            Some(Admits::NotBefore(t)) => t.as_nanos(),
+            _ => 0,
+        };
+        let probe = self.episode.map_or(0, |e| {
+            let lapses = e.probe.map_or(0, |(_, lapses)| lapses);
+            lapses.max(e.not_before)
+        });
+        let held = self.hold.map_or(0, |h| h.until);
+        Some(held.max(trial).max(probe).max(self.earliest(cost)))
+    }
+
+    /// What a request of `cost` waits for with `out` requests on the wire.
+    pub(crate) fn wait(&self, now: u64, cost: u64, out: u32) -> Wait {
+        if let Some(until) = self.closed_until(now) {
+            let held = self.held(now).map(|h| h.until);
+            return Wait::Until(held.unwrap_or(until));
+        }
+        if let Some(b) = &self.breaker
+            && let Admits::NotBefore(t) = b.admits(Instant::from_nanos(now))
+        {
+            return Wait::Probe(t.as_nanos());
+        }
+        if let Some(e) = &self.episode {
+            match e.probe {
+                Some((_, lapses)) if now < lapses => return Wait::Probe(lapses),
+                _ if now < e.not_before => return Wait::Probe(e.not_before),
+                _ => {}
+            }
+        }
+        if self.is_crowded(out) {
+            return Wait::Return;
+        }
+        if self.is_unlent(now, cost) {
+            return Wait::Lease;
+        }
+        let at = self.earliest(cost);
+        if at > now {
+            Wait::Until(at)
+        } else {
+            Wait::Nothing
+        }
+    }
+}

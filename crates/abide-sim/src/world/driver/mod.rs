@@ -1,0 +1,305 @@
+//! The driver of a bulk run: passes words between the run, its calls and the gates.
+//!
+//! An item is taken in hand, asks for admission, starts, goes on the wire; its answer is read,
+//! classified, told to the gates and planned; then it asks again, or ends. Every decision on the
+//! way is the core's.
+
+mod answer;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use abide_core::call::{Call, Safety};
+use abide_core::gate::{GateSpec, KeyHasher};
+use abide_core::hold::Hold;
+use abide_core::provider::{Action, Admit, Event, Pass, Provider as Gates, Request, Start, Ticket};
+use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
+use abide_core::run::{End, LaneId, Run, Turn};
+use abide_core::{Instant, Scope, Skew, Verdict};
+
+use super::plan::Plan;
+use super::report::Ending;
+
+/// One provider, as this side sees it.
+#[derive(Debug)]
+struct Site {
+    gates: Gates,
+    specs: Vec<GateSpec>,
+    lane: LaneId,
+    skew: Skew,
+    waiting: HashMap<Ticket, u32>,
+}
+
+/// One item in hand.
+#[derive(Debug)]
+struct Hand {
+    site: usize,
+    call: Call,
+    pass: Option<Pass>,
+    ticket: Option<Ticket>,
+}
+
+/// The driver.
+#[derive(Debug)]
+pub(super) struct Driver {
+    plan: Plan,
+    seed: u64,
+    run: Run,
+    sites: Vec<Site>,
+    site_of: Vec<usize>,
+    hands: HashMap<u32, Hand>,
+    sends: Vec<(u32, usize)>,
+    pub(super) endings: Vec<Vec<Ending>>,
+    pub(super) ended_at: Vec<Instant>,
+    pub(super) wakeups: u64,
+    pub(super) grants: u64,
+}
+
+impl Driver {
+    pub(super) fn new(plan: &Plan, seed: u64) -> Self {
+        Self {
+            run: Run::new(plan.run.clone()),
+            plan: plan.clone(),
+            seed,
+            sites: Vec::new(),
+            site_of: Vec::new(),
+            hands: HashMap::new(),
+            sends: Vec::new(),
+            endings: Vec::new(),
+            ended_at: Vec::new(),
+            wakeups: 0,
+            grants: 0,
+        }
+    }
+
+    /// A provider with its gates, and `items` items for it.
+    pub(super) fn site(&mut self, items: u32) -> usize {
+        let site = self.sites.len();
+        let keys = KeyHasher::new((self.seed, site as u64));
+        let spec = |scope| GateSpec::new(keys.key(scope, &[b"only"]), scope);
+        let lane = self.run.lane();
+        self.sites.push(Site {
+            gates: Gates::new(self.plan.gates.clone(), self.seed ^ site as u64),
+            specs: [Scope::Provider, Scope::Account, Scope::Route]
+                .map(spec)
+                .to_vec(),
+            lane,
+            skew: Skew::new(),
+            waiting: HashMap::new(),
+        });
+        for _ in 0..items {
+            let item = u32::try_from(self.site_of.len()).unwrap_or(u32::MAX);
+            self.site_of.push(site);
+            self.endings.push(Vec::new());
+            self.run.add(lane, item, 3);
+        }
+        site
+    }
+
+    pub(super) fn hold(&mut self, now: Instant, site: usize, until: Instant) {
+        let spec = self.sites[site].specs[0];
+        self.sites[site].gates.place_hold(now, spec, until);
+    }
+
+    pub(super) fn items_by_site(&self) -> Vec<u64> {
+        let of = |site| self.site_of.iter().filter(|s| **s == site).count() as u64;
+        (0..self.sites.len()).map(of).collect()
+    }
+
+    pub(super) fn site_of(&self, item: usize) -> usize {
+        self.site_of[item]
+    }
+
+    /// Whether every item has ended.
+    pub(super) const fn is_done(&self) -> bool {
+        self.run.pending() == 0 && self.run.in_hand() == 0
+    }
+
+    /// When something is due without anything coming in.
+    pub(super) fn next_wake(&self, now: Instant) -> Option<Instant> {
+        let gates = self.sites.iter().filter_map(|s| s.gates.next_wake());
+        gates.chain(self.run.next_opening(now)).min()
+    }
+
+    pub(super) fn wake(&mut self, now: Instant) {
+        for site in &mut self.sites {
+            if site.gates.next_wake().is_some_and(|at| at <= now) {
+                site.gates.wake(now);
+                self.wakeups += 1;
+            }
+        }
+    }
+
+    /// What goes on the wire now: items and their providers.
+    pub(super) fn sends(&mut self) -> Vec<(u32, usize)> {
+        std::mem::take(&mut self.sends)
+    }
+
+    /// Does everything that can be done at `now`.
+    pub(super) fn work(&mut self, now: Instant) {
+        loop {
+            while self.act(now) {}
+            if let Some((_, item)) = self.run.take(now) {
+                let site = self.site_of[item as usize];
+                let call = Call::new(self.plan.call.clone(), Safety::Read, now);
+                let hand = Hand {
+                    site,
+                    call,
+                    pass: None,
+                    ticket: None,
+                };
+                self.hands.insert(item, hand);
+                self.ask(now, item);
+            } else if let Some((_, item, stop)) = self.run.take_stopped() {
+                self.note(
+                    now,
+                    item,
+                    Ending::Skipped {
+                        cause: stop.cause,
+                        retry_at: stop.retry_at,
+                    },
+                );
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Carries out one thing that some machine wants done; `false` when none does.
+    fn act(&mut self, now: Instant) -> bool {
+        let acting = |(i, site): (usize, &mut Site)| site.gates.poll().map(|a| (i, a));
+        let Some((site, action)) = self.sites.iter_mut().enumerate().find_map(acting) else {
+            return false;
+        };
+        match action {
+            Action::Grant(ticket, pass) => {
+                if let Some(item) = self.sites[site].waiting.remove(&ticket) {
+                    self.grants += 1;
+                    self.start(now, item, pass);
+                }
+            }
+            Action::Refuse(ticket, refusal) => {
+                if let Some(item) = self.sites[site].waiting.remove(&ticket) {
+                    self.turned_away(now, item, *refusal);
+                }
+            }
+            Action::Emit(event) => self.heard(now, site, &event),
+            _ => {}
+        }
+        true
+    }
+
+    fn heard(&mut self, now: Instant, site: usize, event: &Event) {
+        let lane = self.sites[site].lane;
+        match event {
+            Event::HoldOpened { hold, .. } | Event::HoldLengthened { hold, .. } => {
+                let patience = self.plan.run.patience;
+                if self.run.closed(now, lane, hold.until, patience) == Turn::GiveUp {
+                    self.give_up_waiting(now, site, hold);
+                }
+            }
+            Event::EpisodeEnded { .. } | Event::HoldLifted { .. } => self.run.opened(now, lane),
+            _ => {}
+        }
+    }
+
+    /// A hold is not worth waiting for: whoever waits leaves.
+    fn give_up_waiting(&mut self, now: Instant, site: usize, hold: &Hold) {
+        let mut waiting: Vec<(u32, Ticket)> = self.sites[site]
+            .waiting
+            .drain()
+            .map(|(t, item)| (item, t))
+            .collect();
+        waiting.sort_unstable();
+        for (item, ticket) in waiting {
+            self.sites[site].gates.cancel(now, ticket);
+            let mut r = Refusal::new(RefusalKind::Held, DecidedBy::Provider);
+            (r.cause, r.ask, r.retry_at) = (Some(hold.cause), hold.ask, Some(hold.retry_at()));
+            self.turned_away(now, item, r);
+        }
+    }
+
+    fn ask(&mut self, now: Instant, item: u32) {
+        let Some(hand) = self.hands.get_mut(&item) else {
+            return;
+        };
+        let site = &mut self.sites[hand.site];
+        let limits = hand.call.asks(now);
+        let mut request = Request::new(site.gates.gates(now, &site.specs));
+        request.not_before = limits.not_before;
+        request.expires = limits.expires;
+        request.hold_limit = limits.hold_limit;
+        match site.gates.admit(now, &request) {
+            Admit::Go(pass) => self.start(now, item, pass),
+            Admit::Waiting(ticket) => self.wait(item, ticket),
+            Admit::Refuse(refusal) => self.turned_away(now, item, *refusal),
+        }
+    }
+
+    fn wait(&mut self, item: u32, ticket: Ticket) {
+        if let Some(hand) = self.hands.get_mut(&item) {
+            hand.ticket = Some(ticket);
+            self.sites[hand.site].waiting.insert(ticket, item);
+        }
+    }
+
+    fn start(&mut self, now: Instant, item: u32, pass: Pass) {
+        let Some(hand) = self.hands.get_mut(&item) else {
+            return;
+        };
+        match self.sites[hand.site].gates.start(now, pass) {
+            Start::Go(pass) => {
+                hand.call.sent(now);
+                hand.pass = Some(pass);
+                self.sends.push((item, hand.site));
+            }
+            Start::Back(ticket) => self.wait(item, ticket),
+        }
+    }
+
+    fn turned_away(&mut self, now: Instant, item: u32, refusal: Refusal) {
+        if let Some(hand) = self.hands.get_mut(&item) {
+            let refusal = hand.call.turned_away(now, refusal);
+            self.end(now, item, &End::Refused(Box::new(refusal)));
+        }
+    }
+
+    fn end(&mut self, now: Instant, item: u32, end: &End) {
+        let ending = match end {
+            End::Refused(r) => Ending::Skipped {
+                cause: r.cause.unwrap_or(Verdict::RateLimited),
+                retry_at: r.retry_at,
+            },
+            _ => Ending::Failed,
+        };
+        self.let_go(now, item, end);
+        self.note(now, item, ending);
+    }
+
+    fn let_go(&mut self, now: Instant, item: u32, end: &End) {
+        if let Some(hand) = self.hands.remove(&item) {
+            let site = &mut self.sites[hand.site];
+            if let Some(ticket) = hand.ticket {
+                site.waiting.remove(&ticket);
+            }
+            self.run.end(now, site.lane, item, end);
+        }
+    }
+
+    fn note(&mut self, now: Instant, item: u32, ending: Ending) {
+        self.endings[item as usize].push(ending);
+        let site = self.site_of[item as usize];
+        self.ended_at.resize(self.sites.len(), Instant::ORIGIN);
+        self.ended_at[site] = now;
+    }
+
+    /// Requests on the wire and waiting, at every gate: all zero when a run is over.
+    pub(super) fn left_over(&self, now: Instant) -> usize {
+        let views = self.sites.iter().flat_map(|s| s.gates.view(now));
+        views.map(|v| v.in_flight as usize + v.waiting).sum()
+    }
+
+    pub(super) fn held(&self, now: Instant, site: usize) -> Duration {
+        self.run.closing(now, self.sites[site].lane).waited
+    }
+}

@@ -1,0 +1,162 @@
+//! A bulk run against simulated providers, in virtual time.
+//!
+//! Nothing here waits: an event queue moves time from one instant at which something happens to
+//! the next. On one side stand the core's own machines (provider, call, run), driven as the shell
+//! drives them; on the other a [`Provider`] that knows the truth; between
+//! them a wire that takes its time. The [`Driver`] is the part a shell mirrors:
+//! it only passes words on, and decides nothing.
+//!
+//! The same seed gives the same run, to the nanosecond.
+
+mod driver;
+mod plan;
+mod report;
+mod rules;
+mod wire;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use abide_core::{Instant, Moment, WallTime};
+use fastrand::Rng;
+
+pub use plan::Plan;
+pub use report::{Ending, Report, SiteReport};
+pub use rules::GraphqlRules;
+
+use crate::policy::Job;
+use crate::provider::Provider;
+use driver::Driver;
+use wire::{Happening, Wire};
+
+/// The wall clock at the origin of virtual time: an even second.
+const EPOCH: i64 = 1_773_144_000;
+
+/// How often things may happen at one instant before the world is taken to spin.
+const SPIN: u32 = 1_000_000;
+
+/// A bulk run and its providers.
+#[derive(Debug)]
+pub struct World {
+    plan: Plan,
+    driver: Driver,
+    wire: Wire,
+    events: BinaryHeap<Reverse<(Instant, Happening)>>,
+    rng: Rng,
+    now: Instant,
+}
+
+impl World {
+    /// A world without providers.
+    pub fn new(plan: Plan, seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        Self {
+            driver: Driver::new(&plan, rng.u64(..)),
+            wire: Wire::new(plan.trip, plan.jitter),
+            events: BinaryHeap::new(),
+            now: Instant::ORIGIN,
+            plan,
+            rng,
+        }
+    }
+
+    /// Adds a provider and the items that are for it.
+    pub fn add(&mut self, provider: Provider, items: u32) -> usize {
+        self.wire.providers.push(provider);
+        self.driver.site(items)
+    }
+
+    /// Closes everything of a provider until `until`, as a person would.
+    pub fn hold(&mut self, site: usize, until: Instant) {
+        self.driver.hold(self.now, site, until);
+    }
+
+    /// Runs to the end, and says what came of it.
+    pub fn run(mut self) -> Report {
+        let mut still = 0;
+        loop {
+            self.work();
+            if self.driver.is_done() {
+                break;
+            }
+            let Some(next) = self.next() else { break };
+            still = if next > self.now { 0 } else { still + 1 };
+            if still > SPIN || next.since(Instant::ORIGIN) > self.plan.at_most {
+                break;
+            }
+            self.now = self.now.max(next);
+            self.happen();
+        }
+        self.report()
+    }
+
+    /// The next instant at which anything happens.
+    fn next(&self) -> Option<Instant> {
+        let wire = self.events.peek().map(|Reverse((at, _))| *at);
+        [wire, self.driver.next_wake(self.now)]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Lets one thing happen on the wire, or else wakes whoever is due.
+    fn happen(&mut self) {
+        let first = self.events.peek().map(|Reverse(e)| *e);
+        let Some((_, happening)) = first.filter(|(at, _)| *at <= self.now) else {
+            return self.driver.wake(self.now);
+        };
+        self.events.pop();
+        let moment = moment(self.now);
+        match happening {
+            Happening::Depart(trip) => self.wire.depart(moment, trip),
+            Happening::Arrive(trip) => {
+                self.wire
+                    .arrive(moment, trip, &mut self.events, &mut self.rng);
+            }
+            Happening::Receive(trip) => {
+                let (item, what) = self.wire.receive(self.now, trip);
+                self.driver.receive(moment, item, &what, self.rng.f64());
+            }
+            Happening::TimeOut(trip) => {
+                if let Some(item) = self.wire.give_up(trip) {
+                    self.driver.time_out(self.now, item, self.rng.f64());
+                }
+            }
+        }
+    }
+
+    /// Lets the driver do all it can now, and puts on the wire what it sends.
+    fn work(&mut self) {
+        self.driver.work(self.now);
+        for (item, site) in self.driver.sends() {
+            let patience = self.now.after(self.plan.timeout);
+            self.wire.send(
+                self.now,
+                item,
+                site,
+                patience,
+                &mut self.events,
+                &mut self.rng,
+            );
+        }
+    }
+
+    fn report(self) -> Report {
+        let job = |items: u64| {
+            Job::new(items, self.plan.trip)
+                .starting(moment(Instant::ORIGIN))
+                .with_workers(u64::from(self.plan.in_hand))
+        };
+        let oracle: Vec<Duration> = (self.driver.items_by_site().into_iter())
+            .zip(&self.wire.providers)
+            .map(|(items, p)| p.oracle(job(items)))
+            .collect();
+        report::sum_up(self.driver, &self.wire.providers, &oracle)
+    }
+}
+
+fn moment(now: Instant) -> Moment {
+    let wall = WallTime::from_unix_secs(EPOCH).after(now.since(Instant::ORIGIN));
+    Moment::new(now, wall)
+}

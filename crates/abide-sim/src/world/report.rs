@@ -1,0 +1,152 @@
+//! What came of a run, told by both sides.
+
+use std::time::Duration;
+
+use abide_core::{Instant, Verdict};
+
+use super::driver::Driver;
+use crate::provider::Provider;
+
+/// How one item ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// Answered as asked.
+    Done,
+    /// There is no such thing, which is an answer.
+    NotFound,
+    /// Not asked, or not answered, because the provider refuses.
+    Skipped {
+        /// What it kept saying.
+        cause: Verdict,
+        /// When to come back.
+        retry_at: Option<Instant>,
+    },
+    /// An answer that will not do, or none.
+    Failed,
+}
+
+/// What came of the items of one provider.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct SiteReport {
+    /// Items for it.
+    pub items: u64,
+    /// Of those, done or not found.
+    pub done: u64,
+    /// When its last item ended.
+    pub ended: Duration,
+    /// The fastest schedule it permits.
+    pub oracle: Duration,
+    /// Time that holds blocked the run.
+    pub held: Duration,
+    /// The truth: requests that arrived.
+    pub requests: u64,
+    /// The truth: requests refused.
+    pub refused: u64,
+    /// The truth: requests started inside a hold.
+    pub sent_inside_hold: u64,
+    /// The truth: bans.
+    pub bans: u64,
+    /// The truth: items reported done that were never accepted.
+    pub never_accepted: u64,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// All items.
+    pub items: u64,
+    /// Done or not found.
+    pub done: u64,
+    /// Skipped, with the time to come back where anyone knows it.
+    pub skipped: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Items that never ended.
+    pub lost: u64,
+    /// Items that ended more than once.
+    pub ended_twice: u64,
+    /// Requests that arrived.
+    pub requests: u64,
+    /// Requests refused.
+    pub refused: u64,
+    /// Requests started inside a hold its client knew of.
+    pub sent_inside_hold: u64,
+    /// Bans.
+    pub bans: u64,
+    /// Until the last item ended.
+    pub elapsed: Duration,
+    /// The slowest provider's fastest schedule.
+    pub oracle: Duration,
+    /// Timers that fired.
+    pub wakeups: u64,
+    /// Waiters let through.
+    pub grants: u64,
+    /// Places taken and never given back.
+    pub left_over: usize,
+    /// How each item ended, in order.
+    pub endings: Vec<Option<Ending>>,
+    /// Provider by provider.
+    pub sites: Vec<SiteReport>,
+}
+
+impl Report {
+    /// The time taken as a multiple of the fastest schedule's.
+    pub fn times_oracle(&self) -> f64 {
+        self.elapsed.as_secs_f64() / self.oracle.as_secs_f64().max(1e-9)
+    }
+}
+
+pub(super) fn sum_up(driver: Driver, providers: &[Provider], oracle: &[Duration]) -> Report {
+    let mut report = Report {
+        wakeups: driver.wakeups,
+        grants: driver.grants,
+        ..Report::default()
+    };
+    let since = |at: Instant| at.since(Instant::ORIGIN);
+    for (site, provider) in providers.iter().enumerate() {
+        let truth = provider.truth();
+        let ended = driver.ended_at.get(site).copied().unwrap_or_default();
+        report.sites.push(SiteReport {
+            ended: since(ended),
+            oracle: oracle.get(site).copied().unwrap_or_default(),
+            held: driver.held(ended, site),
+            requests: truth.requests,
+            refused: truth.refused,
+            sent_inside_hold: truth.sent_inside_hold,
+            bans: truth.bans,
+            ..SiteReport::default()
+        });
+        report.left_over = driver.left_over(ended);
+    }
+    for (item, endings) in driver.endings.iter().enumerate() {
+        let site = driver.site_of(item);
+        let mine = &mut report.sites[site];
+        mine.items += 1;
+        report.items += 1;
+        report.ended_twice += u64::from(endings.len() > 1);
+        match endings.first() {
+            None => report.lost += 1,
+            Some(Ending::Done | Ending::NotFound) => {
+                report.done += 1;
+                mine.done += 1;
+                let accepted = providers[site].truth().item(&item.to_string()).accepted;
+                mine.never_accepted += u64::from(accepted == 0);
+            }
+            Some(Ending::Failed) => report.failed += 1,
+            Some(Ending::Skipped { .. }) => report.skipped += 1,
+        }
+        report.endings.push(endings.first().copied());
+    }
+    for site in &report.sites {
+        report.requests += site.requests;
+        report.refused += site.refused;
+        report.sent_inside_hold += site.sent_inside_hold;
+        report.bans += site.bans;
+        report.elapsed = report.elapsed.max(site.ended);
+        report.oracle = report.oracle.max(site.oracle);
+    }
+    report
+}
