@@ -316,5 +316,6 @@ fn failed(item: Item, reason: String) -> Report {
         reason: Some(reason),
         body: None,
         content_type: None,
+        write: false,
     }
 }

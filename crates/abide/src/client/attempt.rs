@@ -276,6 +276,9 @@ impl Client {
                 let finding = classify(view, &answer, None, shard.classify());
                 let retry_on = shard.classify().retry_on.covers(status, &finding);
                 let refused = finding.verdict.is_refusal();
+                if refused {
+                    self.inner.refused.fetch_add(1, Ordering::Relaxed);
+                }
                 Read {
                     finding,
                     retry_on,

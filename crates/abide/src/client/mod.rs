@@ -43,6 +43,7 @@ struct Inner {
     call: CallPolicy,
     max_redirects: u32,
     sent: AtomicU64,
+    refused: AtomicU64,
 }
 
 /// How one call is to be made.
@@ -164,6 +165,11 @@ impl Client {
         self.inner.sent.load(Ordering::Relaxed)
     }
 
+    /// Refusals this client and its clones have met.
+    pub fn refused(&self) -> u64 {
+        self.inner.refused.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn http(&self) -> &reqwest::Client {
         &self.inner.http
     }
@@ -237,6 +243,7 @@ impl ClientBuilder {
                 call: self.call,
                 max_redirects: self.max_redirects,
                 sent: AtomicU64::new(0),
+                refused: AtomicU64::new(0),
             }),
         })
     }

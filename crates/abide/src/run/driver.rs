@@ -1,7 +1,6 @@
 //! The driver of a run: takes items in hand, tells lanes of holds, hands ends on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use abide_core::hold::Hold;
@@ -40,7 +39,6 @@ pub(super) struct Driver<S, K> {
     pub(super) sink: Arc<K>,
     pub(super) stop: CancellationToken,
     pub(super) wire: Arc<Semaphore>,
-    pub(super) refusals: AtomicU64,
     /// One run is one party in the queues of its providers.
     pub(super) fair: u64,
 }
@@ -104,12 +102,14 @@ impl Bulk {
             sink,
             stop,
             wire,
-            refusals: AtomicU64::new(0),
             fair: 1,
         });
-        let before = driver.client.sent();
+        let before = (driver.client.sent(), driver.client.refused());
         driver.drive().await;
-        driver.totals(driver.client.sent() - before)
+        driver.totals(
+            driver.client.sent() - before.0,
+            driver.client.refused() - before.1,
+        )
     }
 }
 
@@ -239,6 +239,7 @@ impl<S: Source, K: Sink> Driver<S, K> {
             retry_at,
             body: None,
             content_type: None,
+            write: false,
         }
     }
 
@@ -306,12 +307,12 @@ impl<S: Source, K: Sink> Driver<S, K> {
         run.closed(now, lane, until, patience)
     }
 
-    fn totals(&self, requests: u64) -> Totals {
+    fn totals(&self, requests: u64, refusals: u64) -> Totals {
         let moment: Moment = self.governor().clock().moment();
         let run = self.run.lock();
         let mut totals = Totals {
             requests,
-            refusals: self.refusals.load(Ordering::Relaxed),
+            refusals,
             interrupted: self.stop.is_cancelled(),
             ..Totals::default()
         };

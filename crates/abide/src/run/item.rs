@@ -73,9 +73,6 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
 
     fn repeats_after(&mut self, now: Instant, finding: &Finding) -> bool {
         let lane = self.driver.lanes.get(self.lane);
-        self.driver
-            .refusals
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let held = lane.shard.held(&lane.target).map(|h| h.until);
         let until = held.max(finding.ask().map(|a| a.until)).unwrap_or(now);
         if until.since(now) > self.wanted.0 {
@@ -101,6 +98,7 @@ pub(super) async fn work<S: Source, K: Sink>(
         Err(why) => return Some((failed(item, l, why), End::Failed)),
     };
     let (request, options, patience) = prepare(&driver, l.shard.name(), item, wanted);
+    let write = options.before_start.is_some();
     let mut hooks = ItemHooks {
         driver: &driver,
         lane,
@@ -110,7 +108,7 @@ pub(super) async fn work<S: Source, K: Sink>(
     };
     let result = driver.client.run(request, &options, &mut hooks).await;
     let body = hooks.body.take();
-    match result {
+    let ended = match result {
         Ok(response) => Some(answered(&driver, item, l, &response, body)),
         Err(Error::Left) => None,
         Err(Error::Turned(t)) => {
@@ -121,7 +119,8 @@ pub(super) async fn work<S: Source, K: Sink>(
             Some((report, if own { End::Failed } else { end }))
         }
         Err(e) => Some((failed(item, l, e.to_string()), End::Failed)),
-    }
+    };
+    ended.map(|(report, end)| (Report { write, ..report }, end))
 }
 
 fn prepare<S: Source, K: Sink>(
@@ -172,6 +171,7 @@ fn report(item: Item, lane: &Lane) -> Report {
         reason: None,
         body: None,
         content_type: None,
+        write: false,
     }
 }
 

@@ -130,6 +130,8 @@ pub struct Report {
     pub body: Option<Bytes>,
     /// The answer's media type.
     pub content_type: Option<String>,
+    /// It was a write: until its end is recorded, a crash leaves its effect unknown.
+    pub write: bool,
 }
 
 /// The knobs of a bulk run.

@@ -159,8 +159,10 @@ impl Writer {
             if n == 0 {
                 return;
             }
-            if n < LINES {
+            let urgent = batch.iter().any(|(report, _)| report.write);
+            if n < LINES && !urgent {
                 // Gather a little longer: commits cost the same for one line and for a hundred.
+                // The end of a write is recorded at once: until then its effect is unknown.
                 runtime.block_on(gather(&mut rx, &mut batch));
             }
             for (report, _room) in batch.drain(..) {
