@@ -64,13 +64,16 @@ impl Window {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pace {
     windows: Box<[Window]>,
-    adaptive: Option<Gcra>,
+    /// The largest cost every window can ever fit.
+    size: u64,
+    adaptive: Option<Box<Gcra>>,
 }
 
 impl Pace {
     pub(crate) fn new(windows: &[Window]) -> Self {
         Self {
             windows: windows.into(),
+            size: size(windows),
             adaptive: None,
         }
     }
@@ -140,12 +143,9 @@ impl Pace {
     }
 
     /// The largest cost every window can ever fit; `u64::MAX` without windows.
-    pub(crate) fn size(&self) -> u64 {
-        self.windows
-            .iter()
-            .map(Window::size)
-            .min()
-            .unwrap_or(u64::MAX)
+    #[inline]
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
     }
 
     /// How long `cost` takes at the slowest window's steady rate; zero without windows.
@@ -154,7 +154,7 @@ impl Pace {
             .windows
             .iter()
             .map(Window::unit)
-            .chain(self.adaptive.iter().map(Gcra::interval))
+            .chain(self.adaptive.iter().map(|a| a.interval()))
             .max()
             .unwrap_or(0);
         Duration::from_nanos(unit.saturating_mul(cost))
@@ -167,7 +167,7 @@ impl Pace {
             (Some(i), slot @ None) => {
                 let mut a = Gcra::new(i, 1);
                 a.drain(now, 1);
-                *slot = Some(a);
+                *slot = Some(Box::new(a));
             }
             (None, slot) => *slot = None,
         }
@@ -201,6 +201,7 @@ impl Pace {
                 _ => {}
             }
         }
+        self.size = size(&next);
         self.windows = next;
     }
 
@@ -249,4 +250,9 @@ impl Pace {
         }
         store
     }
+}
+
+/// The largest cost that every window can ever fit; `u64::MAX` without windows.
+fn size(windows: &[Window]) -> u64 {
+    windows.iter().map(Window::size).min().unwrap_or(u64::MAX)
 }

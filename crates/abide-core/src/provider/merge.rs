@@ -70,7 +70,7 @@ impl Provider {
         }
         let had_hold = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
         match (&mut gate.episode, episode) {
-            (Some(a), Some(b)) => a.absorb(b),
+            (Some(a), Some(b)) => a.absorb(*b),
             (slot @ None, Some(b)) => *slot = Some(b),
             _ => {}
         }
@@ -81,18 +81,15 @@ impl Provider {
                 Some(mine) if had_hold => {
                     mine.probes |= h.probes;
                     let longer = mine.lengthen(h.until, h.cause, h.ask);
-                    let hold = *mine;
+                    let hold = **mine;
                     if longer {
                         self.emit(Event::HoldLengthened { key, scope, hold });
                     }
                 }
                 slot => {
+                    let hold = *h;
                     *slot = Some(h);
-                    self.emit(Event::HoldOpened {
-                        key,
-                        scope,
-                        hold: h,
-                    });
+                    self.emit(Event::HoldOpened { key, scope, hold });
                 }
             }
             self.announce(into);

@@ -152,23 +152,22 @@ impl Provider {
         health: Health,
         f: &Finding,
     ) {
-        let e = &self.entries[slot];
-        let (set, len, order, sent) = (e.set, e.len(), e.order, e.sent);
-        let (together, probes, breakers) = (e.together, e.probes, e.breakers);
-        let paid = e.paid;
+        let e = &mut self.entries[slot];
+        let (len, order, sent, paid) = (e.len(), e.order, e.sent, e.paid);
+        let rare = e.rare.take();
         if health == Health::Success {
             self.budget.succeeded();
         }
-        for (i, &g) in set[..len].iter().enumerate() {
+        for i in 0..len {
+            let (g, together) = (self.entries[slot].set[i], self.entries[slot].together[i]);
             self.leave_gate(now, g, paid & (1 << i) != 0);
             if paid & (1 << i) == 0 {
                 continue;
             }
             let c = self.canonical(g);
-            let probe_gap = self.policy.gate(self.gates[c as usize].scope).probe_gap;
             let gate = &mut self.gates[c as usize];
             if v.is_answer() {
-                gate.inflight.came_back(together[i]);
+                gate.inflight.came_back(together);
             }
             let mut ended = false;
             if let Some(ep) = &mut gate.episode {
@@ -177,9 +176,10 @@ impl Provider {
                     gate.episode = None;
                     ended = true;
                 } else if !v.is_refusal() {
-                    ep.probe_lost(probes[i], sent.after(probe_gap));
+                    let gap = self.policy.gate(gate.scope).probe_gap;
+                    ep.probe_lost(rare.as_ref().map_or(0, |r| r.probes[i]), sent.after(gap));
                 } else {
-                    ep.probe_lost(probes[i], Instant::ORIGIN);
+                    ep.probe_lost(rare.as_ref().map_or(0, |r| r.probes[i]), Instant::ORIGIN);
                 }
             }
             if gate.control.is_none() && v.is_answer() {
@@ -201,7 +201,7 @@ impl Provider {
                 gate.free_at = now;
             }
             if let Some(b) = &mut gate.breaker
-                && let Some(until) = b.record(now, health, lease(breakers[i]))
+                && let Some(until) = b.record(now, health, rare.as_ref().and_then(|r| lease(r.breakers[i])))
             {
                 let key = gate.key;
                 self.emit(Event::BreakerOpened { key, until });
@@ -241,7 +241,7 @@ impl Provider {
     pub(super) fn lose(&mut self, now: Instant, slot: u32) {
         let e = &self.entries[slot];
         let (set, len, sent, paid) = (e.set, e.len(), e.sent, e.paid);
-        let (probes, breakers) = (e.probes, e.breakers);
+        let rare = e.rare();
         for (i, &g) in set[..len].iter().enumerate() {
             self.leave_gate(now, g, paid & (1 << i) != 0);
             let c = self.canonical(g);
@@ -249,9 +249,9 @@ impl Provider {
             let gate = &mut self.gates[c as usize];
             if let Some(ep) = &mut gate.episode {
                 gate.free_at = now;
-                ep.probe_lost(probes[i], sent.after(gap).max(now));
+                ep.probe_lost(rare.probes[i], sent.after(gap).max(now));
             }
-            if let (Some(b), Some(l)) = (&mut gate.breaker, lease(breakers[i])) {
+            if let (Some(b), Some(l)) = (&mut gate.breaker, lease(rare.breakers[i])) {
                 gate.free_at = now;
                 b.give_back(l);
             }
