@@ -22,8 +22,8 @@ fn windows(sliding: bool) -> Vec<Window> {
     let second = Duration::from_secs(1);
     if sliding {
         return vec![
-            Window::Sliding(Sliding::new(1_000_000_000, second)),
-            Window::Sliding(Sliding::new(2_000_000_000, 60 * second)),
+            Window::from(Sliding::new(1_000_000_000, second)),
+            Window::from(Sliding::new(2_000_000_000, 60 * second)),
         ];
     }
     vec![

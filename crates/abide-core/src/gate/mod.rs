@@ -26,7 +26,7 @@ use crate::pace::{CATCH_UP, Pace};
 use crate::policy::GatePolicy;
 use crate::queue::{Queue, Rank};
 use crate::time::Instant;
-use crate::verdict::Scope;
+use crate::verdict::{Health, Scope};
 
 /// What a request waits for at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +181,35 @@ impl Gate {
         let held = self.hold.as_ref().map_or(Instant::ORIGIN, |h| h.until);
         let due = self.pace.earliest(cost).max(since).max(self.free_at);
         due.max(held).max(now.before(CATCH_UP)).min(now)
+    }
+
+    /// Takes a success back at a gate that nothing has happened to; `false` leaves it to the
+    /// longer way, of which this is what remains then.
+    #[inline]
+    pub(crate) fn came_back_well(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        health: Health,
+        together: u32,
+    ) -> bool {
+        let untroubled = self.alias.is_none()
+            && self.episode.is_none()
+            && self.control.is_none()
+            && self.waiting.queue.is_empty()
+            && self.breaker.as_ref().is_none_or(|b| !b.is_open());
+        if !untroubled || health == Health::Failure {
+            return false;
+        }
+        self.users = self.users.saturating_sub(1);
+        self.leave(now);
+        self.inflight.came_back(together);
+        self.lately.add(sent);
+        if let Some(b) = &mut self.breaker {
+            // A closed breaker does not open on a success.
+            b.record(now, health, None);
+        }
+        true
     }
 
     /// Frees a place on the wire.

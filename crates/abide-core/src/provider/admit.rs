@@ -9,11 +9,17 @@ use crate::time::Instant;
 
 impl Provider {
     /// May this request be sent?
+    #[inline]
     pub fn admit(&mut self, now: Instant, request: &Request) -> Admit {
         self.catch_up(now);
-        if let Some(pass) = self.pass_at_once(now, request) {
-            return Admit::Go(pass);
+        match self.pass_at_once(now, request) {
+            Some(pass) => Admit::Go(pass),
+            None => self.admit_at_length(now, request),
         }
+    }
+
+    #[inline(never)]
+    fn admit_at_length(&mut self, now: Instant, request: &Request) -> Admit {
         let (set, len) = self.resolve_set(&request.gates);
         let gates = &set[..len];
         let mut contended = false;
@@ -212,6 +218,7 @@ impl Provider {
         self.serve(now);
     }
 
+    #[inline(never)]
     pub(super) fn send_back(&mut self, now: Instant, slot: u32) -> Start {
         self.refund(now, slot);
         let ticket = self.entries.ticket(slot);

@@ -8,6 +8,7 @@
 use super::entry::State;
 use super::{Event, Provider};
 use crate::finding::BucketId;
+use crate::pace::Pace;
 use crate::time::Instant;
 use crate::verdict::Scope;
 
@@ -53,7 +54,7 @@ impl Provider {
         let episode = self.gates[f].episode.take();
         let control = self.gates[f].control.take();
         let (inflight, users) = (self.gates[f].inflight.clone(), self.gates[f].users);
-        let pace = std::mem::take(&mut self.gates[f].pace);
+        let pace = std::mem::replace(&mut self.gates[f].pace, Pace::new(&[]));
         self.gates[f].alias = Some(into);
 
         let gate = &mut self.gates[i];
