@@ -86,7 +86,9 @@ impl Queue {
 
     /// The cost standing here that is more urgent, and that of the same urgency.
     pub(crate) fn cost_ahead(&self, urgency: Urgency) -> (u64, u64) {
-        let Some(cost) = &self.cost else { return (0, 0) };
+        let Some(cost) = &self.cost else {
+            return (0, 0);
+        };
         let above = cost[..urgency.index()].iter().sum();
         (above, cost[urgency.index()])
     }

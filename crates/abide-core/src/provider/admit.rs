@@ -174,7 +174,8 @@ impl Provider {
             let gate = &self.gates[self.canonical(e.set[i]) as usize];
             let held = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
             let probe = |ep: &Episode| rare.is_some_and(|r| ep.is_probe(r.probes[i]));
-            let trial = |b: &Breaker| !b.is_open() || rare.is_some_and(|r| b.is_probe(r.breakers[i]));
+            let trial =
+                |b: &Breaker| !b.is_open() || rare.is_some_and(|r| b.is_probe(r.breakers[i]));
             held || !gate.episode.as_deref().is_none_or(probe)
                 || !gate.breaker.as_deref().is_none_or(trial)
         });

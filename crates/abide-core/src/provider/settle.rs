@@ -54,7 +54,9 @@ impl Provider {
         let started = self.entries[slot].state == State::Started;
         match outcome {
             Outcome::Answered(finding) if started => {
-                if finding.holds || !finding.readings.is_empty() || self.entries[slot].worst.is_some()
+                if finding.holds
+                    || !finding.readings.is_empty()
+                    || self.entries[slot].worst.is_some()
                 {
                     self.take_in(now, slot, finding);
                 }
