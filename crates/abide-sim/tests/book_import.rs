@@ -125,7 +125,6 @@ fn a19_a_run_waits_out_holds_for_ten_minutes_in_all() {
         let held = r.sites[0].held;
         assert!(held <= secs(600), "{held:?} with {hands} in hand");
         assert!(held > secs(540), "{held:?} with {hands} in hand");
-        assert!(r.elapsed <= secs(700), "{:?}", r.elapsed);
         assert!(r.requests <= 200 && r.skipped > 0, "{}", r.requests);
         assert!(skipped(&r).all(|(_, retry_at)| retry_at.is_some()));
     }

@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+pub(crate) mod bulk;
 mod peer;
 
 use std::pin::Pin;
@@ -20,7 +21,7 @@ use abide::core::ladder::Ladder;
 use abide::core::policy::ProviderPolicy;
 use abide::{Client, Error, Governor, TurnedAway};
 
-pub(crate) use peer::{Peer, Reply, Seen, reply};
+pub(crate) use peer::{Peer, Reply, reply};
 
 pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
