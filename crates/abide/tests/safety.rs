@@ -76,6 +76,49 @@ async fn sc_s02_a_timeout_is_an_attempts_and_a_write_after_it_is_unknown() {
     );
 }
 
+/// The deadline bounds the exchange itself too, and its end is the caller's doing: it counts as
+/// no failure of the provider and is not repeated.
+#[tokio::test]
+async fn sc_s02_the_deadline_bounds_a_provider_that_says_nothing() {
+    let silent = Peer::saying([Reply::Silence]);
+    let client = hasty();
+    for _ in 0..6 {
+        let call = client.get(&silent.url("/")).deadline(ms(100));
+        let t = turned(call.send().await);
+        assert_eq!(t.refusal.kind, RefusalKind::DeadlinePassed);
+        assert_eq!((t.refusal.attempts, t.refusal.retry_at), (1, None));
+    }
+    // Five failures in a row would have opened the breaker for the sixth.
+    // A head in time is in time, however long its body takes.
+    let slow = Peer::saying([reply(200)]);
+    let call = client.get(&slow.url("/")).deadline(Duration::from_secs(20));
+    let answer = call.send().await.unwrap();
+    assert_eq!(&answer.bytes(99).await.unwrap()[..], b"body\n");
+}
+
+/// What is printed for debugging goes to logs as errors do.
+#[tokio::test]
+async fn inv11_nothing_that_is_printed_for_debugging_has_a_secret() {
+    let peer = Peer::saying([reply(200).header("Set-Cookie", "sid=s3cr3t")]);
+    let url = format!("{}?key=s3cr3t", peer.url("/"));
+    let mut defaults = http::HeaderMap::new();
+    defaults.insert("authorization", "Bearer s3cr3t".parse().unwrap());
+    let http = reqwest::Client::builder().default_headers(defaults.clone());
+    let builder = Client::builder().http(http);
+    let mut told = format!("{builder:?}");
+    let client = builder.build().unwrap();
+    let call = client.get(&url).header("x-api-key", "s3cr3t");
+    told += &format!("{client:?} {call:?}");
+    let answer = call.send().await.unwrap();
+    told += &format!("{answer:?}");
+    let mut wanted = abide::run::Wanted::get(url.parse().unwrap());
+    wanted.headers = defaults;
+    wanted.body = Some("s3cr3t".into());
+    told += &format!("{wanted:?}");
+    assert!(!told.contains("s3cr3t"), "{told}");
+    assert!(told.contains("key=…"), "{told}");
+}
+
 /// Repeats after timeouts are for reads, and the shared budget ends them: a timeout costs two.
 #[tokio::test]
 async fn sc_s03_timeouts_do_not_multiply() {
