@@ -204,6 +204,21 @@ impl Call {
             .map_or(Instant::FAR, |d| self.began.after(d))
     }
 
+    /// How long an answer may be waited for; `None` without a bound.
+    pub fn time_left(&self, now: Instant) -> Option<Duration> {
+        self.policy.deadline?;
+        Some(self.deadline().since(now))
+    }
+
+    /// The deadline passed before an answer came. Nobody knows whether one was on its way, so
+    /// this says nothing about the provider.
+    pub const fn out_of_time(&self) -> Refusal {
+        let mut r = Refusal::new(RefusalKind::DeadlinePassed, DecidedBy::Deadline);
+        r.attempts = self.attempts();
+        r.waited = self.waited;
+        r
+    }
+
     /// Sends so far, those of earlier hops of a redirect included.
     pub const fn attempts(&self) -> u32 {
         self.hops + self.attempts

@@ -22,6 +22,8 @@ pub enum RefusalKind {
     Closed,
     /// The cost is larger than the limit's window: it could never be sent.
     CostTooLarge,
+    /// The deadline passed while an answer was waited for.
+    DeadlinePassed,
     /// The deadline comes before the next possible instant.
     DeadlineTooSoon,
     /// A hold outlasts what the caller is willing to wait.
@@ -113,6 +115,7 @@ impl Refusal {
             (RefusalKind::QueueTooLong, _) => "has a queue longer than this request may wait",
             (RefusalKind::QueueFull, _) => "has a full queue",
             (RefusalKind::CostTooLarge, _) => "has a limit smaller than the cost of this request",
+            (RefusalKind::DeadlinePassed, _) => "did not answer before this request's deadline",
             (RefusalKind::DeadlineTooSoon, _) => "cannot be asked before this request's deadline",
             (RefusalKind::Closed, _) => "is not asked any more: shut down",
             (RefusalKind::BudgetSpent, _) => "failed, and the budget for repeats is spent",
@@ -133,6 +136,7 @@ impl fmt::Display for RefusalKind {
             Self::BudgetSpent => "retry budget spent",
             Self::Closed => "closed",
             Self::CostTooLarge => "cost too large",
+            Self::DeadlinePassed => "deadline passed",
             Self::DeadlineTooSoon => "deadline too soon",
             Self::Held => "held",
             Self::QueueTooLong => "queue too long",

@@ -1,5 +1,6 @@
 //! An answer whose place on the wire is freed when its body is read or dropped.
 
+use std::fmt;
 use std::time::Duration;
 
 use abide_core::Finding;
@@ -10,16 +11,29 @@ use http::{HeaderMap, StatusCode};
 
 use crate::error::Error;
 use crate::permit::Permit;
+use crate::target::redacted;
 use crate::transport;
 
 /// An answer.
-#[derive(Debug)]
 pub struct Response {
     pub(crate) inner: reqwest::Response,
     pub(crate) permit: Option<Permit>,
     pub(crate) finding: Finding,
     pub(crate) attempts: u32,
     pub(crate) waited: Duration,
+}
+
+/// Its URL is redacted and its headers are left out: a cookie is a credential too.
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("status", &self.status())
+            .field("url", &redacted(self.inner.url()))
+            .field("finding", &self.finding)
+            .field("attempts", &self.attempts)
+            .field("waited", &self.waited)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What may be read of a body that nobody wants, so that its connection can be used again.
@@ -171,8 +185,8 @@ impl From<BodyError> for Error {
     }
 }
 
-impl std::fmt::Display for BodyError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Broken(t) => f.write_str(transport::describe(t)),
             Self::TooLarge(limit) => write!(f, "the answer is larger than {limit} bytes"),

@@ -36,6 +36,9 @@ const WINDOW: f64 = 1.1;
 const DOUBLING: Duration = Duration::from_millis(250);
 /// Stretches shorter than this prove nothing: jitter on the way would be taken for a rate.
 const PROOF: f64 = 0.1;
+/// What came back well so long before a refused request was sent is no part of its burst: the
+/// time between is idleness, and read as a slow rate it would pace a quiet client to the floor.
+const STALE: Duration = Duration::from_secs(2);
 /// How many accepted requests are remembered: they must span more than a burst.
 const REMEMBERED: usize = 256;
 
@@ -66,7 +69,8 @@ impl Aimd {
     pub fn after(accepted: u32, began: Instant) -> Self {
         Self {
             accepted: f64::from(accepted),
-            began: Some(began),
+            // With nothing accepted nothing has begun, whatever instant the count starts from.
+            began: (accepted > 0).then_some(began),
             ..Self::default()
         }
     }
@@ -154,7 +158,8 @@ impl Controller for Aimd {
             // The burst, spread over a second: low enough to be surely sustained by any provider
             // that grants such a burst at all.
             self.burst = self.accepted;
-            self.burst_sent = (self.began.unwrap_or(sent), sent);
+            let began = self.began.filter(|at| sent.since(*at) <= STALE);
+            self.burst_sent = (began.unwrap_or(sent), sent);
             self.burst_end = now;
             self.starting = true;
             return self.set(self.accepted.max(1.0) / self.burst_took().max(1.0));
@@ -193,6 +198,16 @@ mod tests {
             a.answered(Instant::from_millis(ms), Instant::from_millis(ms), false);
         }
         assert_eq!(a.interval(), None);
+    }
+
+    #[test]
+    fn neither_the_age_of_the_clock_nor_an_idle_hour_is_a_slow_rate() {
+        let refused = Instant::from_secs(1_000_000);
+        let last = refused.before(Duration::from_secs(3_600));
+        for mut a in [Aimd::after(0, Instant::ORIGIN), Aimd::after(1, last)] {
+            a.refused(refused.after(Duration::from_millis(20)), refused, true);
+            assert_eq!(a.interval(), Some(Duration::from_secs(1)));
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use abide_core::budget::RepeatCause;
 use abide_core::call::{Attempt, Call, CallPolicy, Plan, Safety};
@@ -123,11 +124,14 @@ impl Client {
                 }
             };
             self.inner.sent.fetch_add(1, Ordering::Relaxed);
-            let exchange: Exchange = self
-                .http()
-                .execute(sent)
-                .await
-                .map_err(|e| transport::read(&e, false));
+            let left = call.time_left(shared.clock.now());
+            let Some(exchange) = within(left, self.http().execute(sent)).await else {
+                // The caller leaves: its place is freed, and the provider is blamed for nothing.
+                drop(permit);
+                let at = shared.clock.moment();
+                return Err(turned(&shard, call.out_of_time(), at, None, None));
+            };
+            let exchange: Exchange = exchange.map_err(|e| transport::read(&e, false));
             let at = shared.clock.moment();
             let read = self.read(&shard, &view, &exchange, at);
             permit.observe(&read.finding);
@@ -316,6 +320,14 @@ impl Client {
             attempts: call.attempts(),
             waited: call.total_waited(),
         }
+    }
+}
+
+/// What a future comes to within so much time, where there is a bound.
+async fn within<F: Future>(left: Option<Duration>, future: F) -> Option<F::Output> {
+    match left {
+        None => Some(future.await),
+        Some(left) => tokio::time::timeout(left, future).await.ok(),
     }
 }
 

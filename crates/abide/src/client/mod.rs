@@ -36,7 +36,6 @@ pub struct Client {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     http: reqwest::Client,
     governor: Governor,
@@ -44,6 +43,18 @@ struct Inner {
     max_redirects: u32,
     sent: AtomicU64,
     refused: AtomicU64,
+}
+
+/// The HTTP client is left out: it would show its default headers.
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner")
+            .field("governor", &self.governor)
+            .field("call", &self.call)
+            .field("max_redirects", &self.max_redirects)
+            .field("sent", &self.sent)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How one call is to be made.
@@ -79,13 +90,22 @@ impl fmt::Debug for CallOptions {
 }
 
 /// Builds a [`Client`].
-#[derive(Debug)]
 pub struct ClientBuilder {
     http: Option<reqwest::ClientBuilder>,
     roots: Vec<CertificateDer<'static>>,
     governor: Option<Governor>,
     call: CallPolicy,
     max_redirects: u32,
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder")
+            .field("governor", &self.governor)
+            .field("call", &self.call)
+            .field("max_redirects", &self.max_redirects)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Client {
@@ -261,12 +281,19 @@ fn chain(e: &dyn std::error::Error) -> String {
 }
 
 /// A request being made.
-#[derive(Debug)]
 #[must_use]
 pub struct RequestBuilder {
     client: Client,
     http: reqwest::RequestBuilder,
     options: CallOptions,
+}
+
+impl fmt::Debug for RequestBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestBuilder")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
 }
 
 impl RequestBuilder {

@@ -10,6 +10,7 @@ mod item;
 mod lanes;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::time::Duration;
 
 use abide_core::call::{CallPolicy, Queueing, Safety};
@@ -20,10 +21,12 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use url::Url;
 
+use crate::target::redacted;
+
 pub use driver::{Bulk, Totals};
 
 /// What is asked for one item.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Wanted {
     /// The method.
     pub method: Method,
@@ -41,6 +44,20 @@ pub struct Wanted {
     pub patience: Option<Duration>,
     /// Whether it may be repeated; the method decides when absent.
     pub safety: Option<Safety>,
+}
+
+/// The URL is redacted; headers and body are left out.
+impl fmt::Debug for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wanted")
+            .field("method", &self.method)
+            .field("url", &redacted(&self.url))
+            .field("urgency", &self.urgency)
+            .field("cost", &self.cost)
+            .field("patience", &self.patience)
+            .field("safety", &self.safety)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Wanted {

@@ -28,6 +28,8 @@ struct Site {
     lane: LaneId,
     skew: Skew,
     waiting: HashMap<Ticket, u32>,
+    /// A hold that is not worth waiting for: whoever comes now leaves too.
+    unaffordable: Option<Hold>,
 }
 
 /// One item in hand.
@@ -86,6 +88,7 @@ impl Driver {
             lane,
             skew: Skew::new(),
             waiting: HashMap::new(),
+            unaffordable: None,
         });
         for _ in 0..items {
             let item = u32::try_from(self.site_of.len()).unwrap_or(u32::MAX);
@@ -194,11 +197,17 @@ impl Driver {
         match event {
             Event::HoldOpened { hold, .. } | Event::HoldLengthened { hold, .. } => {
                 let patience = self.plan.run.patience;
-                if self.run.closed(now, lane, hold.until, patience) == Turn::GiveUp {
+                let turn = self.run.closed(now, lane, hold.until, patience);
+                let gives_up = turn == Turn::GiveUp;
+                self.sites[site].unaffordable = gives_up.then_some(*hold);
+                if gives_up {
                     self.give_up_waiting(now, site, hold);
                 }
             }
-            Event::EpisodeEnded { .. } | Event::HoldLifted { .. } => self.run.opened(now, lane),
+            Event::EpisodeEnded { .. } | Event::HoldLifted { .. } => {
+                self.sites[site].unaffordable = None;
+                self.run.opened(now, lane);
+            }
             _ => {}
         }
     }
@@ -213,9 +222,7 @@ impl Driver {
         waiting.sort_unstable();
         for (item, ticket) in waiting {
             self.sites[site].gates.cancel(now, ticket);
-            let mut r = Refusal::new(RefusalKind::Held, DecidedBy::Provider);
-            (r.cause, r.ask, r.retry_at) = (Some(hold.cause), hold.ask, Some(hold.retry_at()));
-            self.turned_away(now, item, r);
+            self.turned_away(now, item, not_worth(hold));
         }
     }
 
@@ -224,6 +231,9 @@ impl Driver {
             return;
         };
         let site = &mut self.sites[hand.site];
+        if let Some(hold) = site.unaffordable {
+            return self.turned_away(now, item, not_worth(&hold));
+        }
         let limits = hand.call.asks(now);
         let mut request = Request::new(site.gates.gates(now, &site.specs));
         request.not_before = limits.not_before;
@@ -302,4 +312,10 @@ impl Driver {
     pub(super) fn held(&self, now: Instant, site: usize) -> Duration {
         self.run.closing(now, self.sites[site].lane).waited
     }
+}
+
+fn not_worth(hold: &Hold) -> Refusal {
+    let mut r = Refusal::new(RefusalKind::Held, DecidedBy::Provider);
+    (r.cause, r.ask, r.retry_at) = (Some(hold.cause), hold.ask, Some(hold.retry_at()));
+    r
 }
