@@ -317,5 +317,6 @@ fn failed(item: Item, reason: String) -> Report {
         body: None,
         content_type: None,
         write: false,
+        name: None,
     }
 }

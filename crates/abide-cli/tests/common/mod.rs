@@ -2,8 +2,9 @@
 #![allow(
     dead_code,
     clippy::unwrap_used,
+    unreachable_pub,
     reason = "test code; each file uses its part"
-)]
+)
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -101,7 +101,9 @@ impl Client {
         if let Some(t) = options.attempt_timeout {
             *request.timeout_mut() = Some(t);
         }
-        let Some(mut target) = governor.target(request.url(), request.headers()) else {
+        let known = options.target.clone();
+        let Some(mut target) = known.or_else(|| governor.target(request.url(), request.headers()))
+        else {
             return Err(Error::Request("its URL names no host".to_owned()));
         };
         let mut shard = governor.provider(&target.provider);

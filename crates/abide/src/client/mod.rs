@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::governor::Governor;
 use crate::permit::BeforeStart;
 use crate::response::Response;
+use crate::target::Target;
 use crate::tls;
 
 /// How many redirects are followed. Default 10: browsers stop at 20, and ten hops have never led
@@ -77,6 +78,8 @@ pub struct CallOptions {
     pub wire: Option<Arc<Semaphore>>,
     /// To be done after leave to send was given and before the send.
     pub before_start: Option<BeforeStart>,
+    /// Where it goes, when that is known already.
+    pub target: Option<Target>,
 }
 
 impl fmt::Debug for CallOptions {

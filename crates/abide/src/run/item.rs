@@ -88,7 +88,7 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
 
 /// Works one item to its end. `None` when the run was interrupted before it was sent.
 pub(super) async fn work<S: Source, K: Sink>(
-    driver: Arc<Driver<S, K>>,
+    driver: &Arc<Driver<S, K>>,
     lane: LaneId,
     item: Item,
 ) -> Option<(Report, End)> {
@@ -97,10 +97,13 @@ pub(super) async fn work<S: Source, K: Sink>(
         Ok(wanted) => wanted,
         Err(why) => return Some((failed(item, l, why), End::Failed)),
     };
-    let (request, options, patience) = prepare(&driver, l.shard.name(), item, wanted);
+    let mut wanted = wanted;
+    let name = wanted.name.take();
+    let (request, mut options, patience) = prepare(driver, l.shard.name(), item, wanted);
+    options.target = Some(l.target.clone());
     let write = options.before_start.is_some();
     let mut hooks = ItemHooks {
-        driver: &driver,
+        driver,
         lane,
         item,
         wanted: &patience,
@@ -109,10 +112,10 @@ pub(super) async fn work<S: Source, K: Sink>(
     let result = driver.client.run(request, &options, &mut hooks).await;
     let body = hooks.body.take();
     let ended = match result {
-        Ok(response) => Some(answered(&driver, item, l, &response, body)),
+        Ok(response) => Some(answered(driver, item, l, &response, body)),
         Err(Error::Left) => None,
         Err(Error::Turned(t)) => {
-            let (report, end) = turned(&driver, item, l, &t);
+            let (report, end) = turned(driver, item, l, &t);
             // An item of less patience than the run's says nothing about its provider.
             let own = patience.0 < driver.policy.run_of(l.shard.name()).patience
                 && matches!(&end, End::Refused(r) if r.kind == RefusalKind::Held);
@@ -120,7 +123,16 @@ pub(super) async fn work<S: Source, K: Sink>(
         }
         Err(e) => Some((failed(item, l, e.to_string()), End::Failed)),
     };
-    ended.map(|(report, end)| (Report { write, ..report }, end))
+    ended.map(|(report, end)| {
+        (
+            Report {
+                write,
+                name,
+                ..report
+            },
+            end,
+        )
+    })
 }
 
 fn prepare<S: Source, K: Sink>(
@@ -144,6 +156,7 @@ fn prepare<S: Source, K: Sink>(
         attempt_timeout: driver.policy.attempt_timeout,
         wire: Some(Arc::clone(&driver.wire)),
         before_start: None,
+        target: None,
     };
     if writes {
         let driver = Arc::clone(driver);
@@ -172,6 +185,7 @@ fn report(item: Item, lane: &Lane) -> Report {
         body: None,
         content_type: None,
         write: false,
+        name: None,
     }
 }
 
