@@ -4,7 +4,7 @@
     clippy::unwrap_used,
     unreachable_pub,
     reason = "test code; each file uses its part"
-)
+)]
 
 use std::collections::BTreeMap;
 use std::fs;
