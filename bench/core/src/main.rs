@@ -23,12 +23,19 @@ struct Args {
     /// Leave out what takes seconds of real time
     #[arg(long)]
     quick: bool,
+    /// Only the plainest figure, for a profiler
+    #[arg(long)]
+    profile: bool,
 }
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let mut figures = serde_json::Map::new();
-    decision::measure(args.batches, &mut figures);
+    decision::measure(args.batches, args.profile, &mut figures);
+    if args.profile {
+        println!("{figures:?}");
+        return Ok(());
+    }
     memory::measure(&mut figures);
     if !args.quick {
         waiters::measure(&mut figures)?;

@@ -12,6 +12,14 @@ use abide_sim::policy::{Hint, Plain, Quota, Reset, Service, Timed, TokenBucket};
 use common::{Scene, by_id, code, count, err};
 use serde_json::Value;
 
+/// Five a day, then 429 until tomorrow.
+fn daily_quota() -> Quota {
+    let refusal = Answer::new(http::StatusCode::TOO_MANY_REQUESTS, "");
+    Quota::new(5, Reset::After(Duration::from_secs(86_400)))
+        .hinting(Hint::True)
+        .refusing_with(refusal)
+}
+
 fn plain() -> Scene {
     Scene::new(Plain::sized(100))
 }
@@ -125,8 +133,7 @@ fn an_input_that_changed_names_its_lines() {
 
 #[test]
 fn a_used_up_quota_stops_asking_and_tells_when() {
-    let scene =
-        Scene::new(Quota::new(5, Reset::After(Duration::from_secs(86_400))).hinting(Hint::True));
+    let scene = Scene::new(daily_quota());
     scene.list(200);
     let out = scene.run(&[
         "fetch",
@@ -161,8 +168,7 @@ fn a_used_up_quota_stops_asking_and_tells_when() {
 
 #[test]
 fn what_was_skipped_is_asked_again_and_keeps_one_line() {
-    let scene =
-        Scene::new(Quota::new(5, Reset::After(Duration::from_secs(86_400))).hinting(Hint::True));
+    let scene = Scene::new(daily_quota());
     scene.list(20);
     let args = ["fetch", "list.txt", "--out", "out.jsonl", "--quiet"];
     assert_eq!(code(&scene.run(&args)), 75);

@@ -86,7 +86,7 @@ impl View<'_> {
         let paced = rate.map(|r| Window::Gcra(Gcra::new(r.interval(), burst)));
         let limits: Vec<Rate> = self.get(&format!("{prefix}limits")).unwrap_or_default();
         let limits = limits.into_iter();
-        let counted = limits.map(|r| Window::Sliding(Sliding::new(r.count, r.per)));
+        let counted = limits.map(|r| Window::from(Sliding::new(r.count, r.per)));
         paced.into_iter().chain(counted).collect()
     }
 

@@ -129,7 +129,7 @@ contact = "me@example.org"
     let p = c.provider(Use::Call, None);
     let windows = [
         Window::Gcra(Gcra::new(Duration::from_millis(20), 10)),
-        Window::Sliding(Sliding::new(100, secs(2))),
+        Window::from(Sliding::new(100, secs(2))),
     ];
     assert_eq!(p.provider.windows, windows);
     assert_eq!(

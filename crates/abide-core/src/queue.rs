@@ -50,7 +50,8 @@ pub(crate) struct Rank {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     line: BTreeMap<Rank, (u32, u32)>,
-    cost: [u64; 8],
+    /// By urgency; made when somebody first waits, since most gates never have a queue.
+    cost: Option<Box<[u64; 8]>>,
 }
 
 impl Queue {
@@ -73,20 +74,23 @@ impl Queue {
     }
 
     pub(crate) fn push(&mut self, rank: Rank, slot: u32, cost: u32) {
-        self.cost[rank.urgency.index()] += u64::from(cost);
+        self.cost.get_or_insert_default()[rank.urgency.index()] += u64::from(cost);
         self.line.insert(rank, (slot, cost));
     }
 
     pub(crate) fn remove(&mut self, rank: Rank) {
         if let Some((_, cost)) = self.line.remove(&rank) {
-            self.cost[rank.urgency.index()] -= u64::from(cost);
+            self.cost.get_or_insert_default()[rank.urgency.index()] -= u64::from(cost);
         }
     }
 
     /// The cost standing here that is more urgent, and that of the same urgency.
     pub(crate) fn cost_ahead(&self, urgency: Urgency) -> (u64, u64) {
-        let above = self.cost[..urgency.index()].iter().sum();
-        (above, self.cost[urgency.index()])
+        let Some(cost) = &self.cost else {
+            return (0, 0);
+        };
+        let above = cost[..urgency.index()].iter().sum();
+        (above, cost[urgency.index()])
     }
 
     pub(crate) fn waiters(&self) -> impl Iterator<Item = (Rank, u32, u32)> + '_ {

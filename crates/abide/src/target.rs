@@ -5,6 +5,7 @@
 //! route is not told apart, since an unknown scope must be read as the widest.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use http::HeaderMap;
 use url::Url;
@@ -50,7 +51,7 @@ const SECRET_HEADERS: [&str; 7] = [
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The provider's name.
-    pub provider: String,
+    pub provider: Arc<str>,
     pub(crate) account: Credential,
 }
 
@@ -59,7 +60,7 @@ impl Target {
     pub(crate) fn of(shared: &Shared, url: &Url, headers: &HeaderMap) -> Option<Self> {
         let provider = shared.provider_of(url)?;
         Some(Self {
-            provider,
+            provider: provider.into(),
             account: account(&shared.names, url, headers),
         })
     }
@@ -159,8 +160,11 @@ mod tests {
 
     #[test]
     fn origins_are_providers_and_keys_are_accounts() {
-        assert_eq!(target("https://a.example/x").provider, "a.example");
-        assert_eq!(target("http://127.0.0.1:8080/x").provider, "127.0.0.1:8080");
+        assert_eq!(target("https://a.example/x").provider.as_ref(), "a.example");
+        assert_eq!(
+            target("http://127.0.0.1:8080/x").provider.as_ref(),
+            "127.0.0.1:8080"
+        );
         assert_eq!(
             account_of("https://a.example/x"),
             account_of("https://a.example/y?page=2")

@@ -230,9 +230,9 @@ fn tell(args: &Args, summary: &Summary) -> anyhow::Result<()> {
         let text = serde_json::to_string(summary)?;
         // Standard output belongs to the results, unless they go elsewhere.
         if args.out.is_some() {
-            println!("{text}")
+            println!("{text}");
         } else {
-            eprintln!("{text}")
+            eprintln!("{text}");
         }
     } else if !args.quiet {
         let program = std::env::args()
@@ -316,5 +316,7 @@ fn failed(item: Item, reason: String) -> Report {
         reason: Some(reason),
         body: None,
         content_type: None,
+        write: false,
+        name: None,
     }
 }

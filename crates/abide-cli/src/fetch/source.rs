@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use abide::core::run::Item;
-use abide::run::{Source, Wanted};
+use abide::run::{Name, Source, Wanted};
 
 use super::input::{Index, Parsed, Parser, Place, read_at};
 
@@ -44,6 +44,15 @@ impl Items {
 
 impl Source for Items {
     fn load(&self, item: Item) -> Result<Wanted, String> {
-        self.parsed(item).map(|p| p.wanted)
+        self.parsed(item).map(|p| {
+            let name = Name {
+                id: p.id,
+                url: p.url.into(),
+            };
+            Wanted {
+                name: Some(name),
+                ..p.wanted
+            }
+        })
     }
 }

@@ -2,6 +2,7 @@
 #![allow(
     dead_code,
     clippy::unwrap_used,
+    unreachable_pub,
     reason = "test code; each file uses its part"
 )]
 

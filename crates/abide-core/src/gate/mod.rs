@@ -26,7 +26,7 @@ use crate::pace::{CATCH_UP, Pace};
 use crate::policy::GatePolicy;
 use crate::queue::{Queue, Rank};
 use crate::time::Instant;
-use crate::verdict::Scope;
+use crate::verdict::{Health, Scope};
 
 /// What a request waits for at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,33 +53,35 @@ pub(crate) struct Waiting {
 
 /// All state of one limit.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Gate {
+    // What every plain request touches comes first, so that it lies together in memory.
     pub(crate) generation: u32,
-    pub(crate) scope: Scope,
-    pub(crate) provisional: bool,
-    pub(crate) key: GateKey,
     /// Passes and waiters that name this slot.
     pub(crate) users: u32,
     /// The gate this one turned out to be.
     pub(crate) alias: Option<u32>,
-    /// How many slots turned out to be this one.
-    pub(crate) aliased: u32,
-    pub(crate) revision: u64,
-    pub(crate) hold: Option<Hold>,
-    pub(crate) episode: Option<Episode>,
-    pub(crate) pace: Pace,
     pub(crate) inflight: InFlight,
-    pub(crate) waiting: Waiting,
-    pub(crate) control: Option<Box<dyn Controller>>,
-    pub(crate) lease: Option<Box<Lease>>,
+    pub(crate) scope: Scope,
+    pub(crate) provisional: bool,
+    pub(crate) hold: Option<Box<Hold>>,
+    pub(crate) episode: Option<Box<Episode>>,
     pub(crate) breaker: Option<Box<Breaker>>,
-    /// What came back well lately, for the learner that a refusal brings in.
-    pub(crate) lately: Lately,
+    pub(crate) pace: Pace,
+    pub(crate) lease: Option<Box<Lease>>,
     /// When this gate was last freed by something other than the passing of time, or let
     /// somebody pass: the next slot was not due before.
     pub(crate) free_at: Instant,
+    /// What came back well lately, for the learner that a refusal brings in.
+    pub(crate) lately: Lately,
+    pub(crate) control: Option<Box<dyn Controller>>,
+    pub(crate) waiting: Waiting,
     /// The instant this gate is registered to be looked at; `FAR` when it is not.
     pub(crate) due: Instant,
+    pub(crate) key: GateKey,
+    /// How many slots turned out to be this one.
+    pub(crate) aliased: u32,
+    pub(crate) revision: u64,
 }
 
 impl Gate {
@@ -156,6 +158,21 @@ impl Gate {
         }
     }
 
+    /// Whether a request of `cost` may pass and there is nothing here to be minded but the pace.
+    #[inline]
+    pub(crate) fn lets_pass(&self, now: Instant, cost: u32) -> bool {
+        self.alias.is_none()
+            && self.inflight.has_room()
+            && !self.provisional
+            && self.hold.as_ref().is_none_or(|h| !h.is_active(now))
+            && self.episode.is_none()
+            && self.breaker.as_ref().is_none_or(|b| !b.is_open())
+            && self.lease.is_none()
+            && self.waiting.queue.is_empty()
+            && u64::from(cost) <= self.pace.size()
+            && self.pace.earliest(cost) <= now
+    }
+
     /// When the slot that is free at `now` for somebody who stands here `since` was due: a wake
     /// may be late, and then the pace catches up, but nobody is owed a slot that a hold, the
     /// wire or an empty lease kept shut.
@@ -164,6 +181,35 @@ impl Gate {
         let held = self.hold.as_ref().map_or(Instant::ORIGIN, |h| h.until);
         let due = self.pace.earliest(cost).max(since).max(self.free_at);
         due.max(held).max(now.before(CATCH_UP)).min(now)
+    }
+
+    /// Takes a success back at a gate that nothing has happened to; `false` leaves it to the
+    /// longer way, of which this is what remains then.
+    #[inline]
+    pub(crate) fn came_back_well(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        health: Health,
+        together: u32,
+    ) -> bool {
+        let untroubled = self.alias.is_none()
+            && self.episode.is_none()
+            && self.control.is_none()
+            && self.waiting.queue.is_empty()
+            && self.breaker.as_ref().is_none_or(|b| !b.is_open());
+        if !untroubled || health == Health::Failure {
+            return false;
+        }
+        self.users = self.users.saturating_sub(1);
+        self.leave(now);
+        self.inflight.came_back(together);
+        self.lately.add(sent);
+        if let Some(b) = &mut self.breaker {
+            // A closed breaker does not open on a success.
+            b.record(now, health, None);
+        }
+        true
     }
 
     /// Frees a place on the wire.

@@ -27,6 +27,8 @@ pub struct Gcra {
     tat: u64,
     interval: u64,
     burst: u64,
+    /// How far ahead of now `tat` may be for a cost of 1 to fit: all of the burst but one unit.
+    spare: u64,
     /// When the first cost was paid of those since when something has been owed without a pause.
     busy: u64,
     /// When the last cost was paid.
@@ -38,10 +40,12 @@ pub struct Gcra {
 impl Gcra {
     /// One unit per `interval`, at most `burst` (at least 1) at once.
     pub fn new(interval: Duration, burst: u32) -> Self {
+        let (interval, burst) = (nanos(interval).max(1), u64::from(burst.max(1)));
         Self {
             tat: 0,
-            interval: nanos(interval).max(1),
-            burst: u64::from(burst.max(1)),
+            interval,
+            burst,
+            spare: (burst - 1).saturating_mul(interval),
             busy: 0,
             last: u64::MAX,
             slack: u64::MAX,
@@ -68,10 +72,14 @@ impl Gcra {
     /// The earliest instant at which `cost` fits; may be in the past.
     #[inline]
     pub(crate) const fn earliest(&self, cost: u32) -> Instant {
-        let spare = self
-            .burst
-            .saturating_sub(cost as u64)
-            .saturating_mul(self.interval);
+        // Plain requests cost 1: their spare room is at hand without a multiplication.
+        let spare = if cost == 1 {
+            self.spare
+        } else {
+            self.burst
+                .saturating_sub(cost as u64)
+                .saturating_mul(self.interval)
+        };
         Instant::from_nanos(self.tat.saturating_sub(spare))
     }
 
@@ -95,7 +103,12 @@ impl Gcra {
             at
         };
         self.last = now;
-        self.tat = base.saturating_add(self.interval.saturating_mul(cost as u64));
+        let paid = if cost == 1 {
+            self.interval
+        } else {
+            self.interval.saturating_mul(cost as u64)
+        };
+        self.tat = base.saturating_add(paid);
     }
 
     /// Gives back `cost` paid at `at` and unused, as far as it is still owed.
@@ -131,6 +144,7 @@ impl Gcra {
         self.slack = 0;
         self.interval = interval;
         self.burst = u64::from(burst.max(1));
+        self.spare = (self.burst - 1).saturating_mul(self.interval);
     }
 
     /// Lets no more than `units` of saved-up burst remain at `now`.

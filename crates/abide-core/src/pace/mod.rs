@@ -20,11 +20,29 @@ use crate::time::Instant;
 #[non_exhaustive]
 pub enum Window {
     /// A count until a boundary.
-    Fixed(Fixed),
+    Fixed(Box<Fixed>),
     /// A token bucket.
     Gcra(Gcra),
     /// At most N in any stretch.
-    Sliding(Sliding),
+    Sliding(Box<Sliding>),
+}
+
+impl From<Fixed> for Window {
+    fn from(w: Fixed) -> Self {
+        Self::Fixed(Box::new(w))
+    }
+}
+
+impl From<Gcra> for Window {
+    fn from(w: Gcra) -> Self {
+        Self::Gcra(w)
+    }
+}
+
+impl From<Sliding> for Window {
+    fn from(w: Sliding) -> Self {
+        Self::Sliding(Box::new(w))
+    }
 }
 
 impl Window {
@@ -34,7 +52,7 @@ impl Window {
     }
 
     /// The largest cost that ever fits.
-    pub(crate) const fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         match self {
             Self::Fixed(w) => w.size(),
             Self::Gcra(w) => w.size(),
@@ -42,7 +60,7 @@ impl Window {
         }
     }
 
-    const fn unit(&self) -> u64 {
+    fn unit(&self) -> u64 {
         match self {
             Self::Fixed(w) => w.interval(),
             Self::Gcra(w) => w.interval(),
@@ -60,17 +78,67 @@ impl Window {
     }
 }
 
+/// The windows of a gate. Most have none to two: those lie within the gate itself, since a second
+/// place in memory costs more than the arithmetic.
+#[derive(Clone, Debug)]
+enum Windows {
+    None,
+    One(Window),
+    Two([Window; 2]),
+    More(Box<[Window]>),
+}
+
+impl From<&[Window]> for Windows {
+    fn from(windows: &[Window]) -> Self {
+        match windows {
+            [] => Self::None,
+            [one] => Self::One(one.clone()),
+            [one, two] => Self::Two([one.clone(), two.clone()]),
+            more => Self::More(more.into()),
+        }
+    }
+}
+
+impl std::ops::Deref for Windows {
+    type Target = [Window];
+
+    #[inline]
+    fn deref(&self) -> &[Window] {
+        match self {
+            Self::None => &[],
+            Self::One(w) => std::slice::from_ref(w),
+            Self::Two(w) => w,
+            Self::More(w) => w,
+        }
+    }
+}
+
+impl std::ops::DerefMut for Windows {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [Window] {
+        match self {
+            Self::None => &mut [],
+            Self::One(w) => std::slice::from_mut(w),
+            Self::Two(w) => w,
+            Self::More(w) => w,
+        }
+    }
+}
+
 /// All the spacing of one gate.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pace {
-    windows: Box<[Window]>,
-    adaptive: Option<Gcra>,
+    windows: Windows,
+    /// The largest cost every window can ever fit.
+    size: u64,
+    adaptive: Option<Box<Gcra>>,
 }
 
 impl Pace {
     pub(crate) fn new(windows: &[Window]) -> Self {
         Self {
             windows: windows.into(),
+            size: size(windows),
             adaptive: None,
         }
     }
@@ -82,7 +150,7 @@ impl Pace {
             Some(a) => a.earliest(cost.min(1)),
             None => Instant::ORIGIN,
         };
-        for w in &self.windows {
+        for w in self.windows.iter() {
             at = at.max(w.earliest(cost));
         }
         at
@@ -94,7 +162,7 @@ impl Pace {
     #[inline]
     pub(crate) fn charge(&mut self, now: Instant, due: Instant, cost: u32) -> bool {
         let mut store = false;
-        for w in &mut self.windows {
+        for w in self.windows.iter_mut() {
             match w {
                 Window::Gcra(w) => w.charge(now, due, cost),
                 Window::Fixed(w) => store |= w.charge(now, cost),
@@ -109,7 +177,7 @@ impl Pace {
 
     /// Gives back what was paid at `at` for a request that was never sent.
     pub(crate) fn refund(&mut self, at: Instant, cost: u32) {
-        for w in &mut self.windows {
+        for w in self.windows.iter_mut() {
             match w {
                 Window::Gcra(w) => w.refund(at, cost),
                 Window::Fixed(w) => w.refund(at, cost),
@@ -126,7 +194,7 @@ impl Pace {
     pub(crate) fn correct(&mut self, now: Instant, at: Instant, paid: u32, real: u32) -> bool {
         let (more, less) = (real.saturating_sub(paid), paid.saturating_sub(real));
         let mut store = false;
-        for w in &mut self.windows {
+        for w in self.windows.iter_mut() {
             match w {
                 Window::Gcra(w) if more > 0 => w.charge(now, now, more),
                 Window::Gcra(w) => w.refund(at, less),
@@ -140,12 +208,9 @@ impl Pace {
     }
 
     /// The largest cost every window can ever fit; `u64::MAX` without windows.
-    pub(crate) fn size(&self) -> u64 {
-        self.windows
-            .iter()
-            .map(Window::size)
-            .min()
-            .unwrap_or(u64::MAX)
+    #[inline]
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
     }
 
     /// How long `cost` takes at the slowest window's steady rate; zero without windows.
@@ -154,7 +219,7 @@ impl Pace {
             .windows
             .iter()
             .map(Window::unit)
-            .chain(self.adaptive.iter().map(Gcra::interval))
+            .chain(self.adaptive.iter().map(|a| a.interval()))
             .max()
             .unwrap_or(0);
         Duration::from_nanos(unit.saturating_mul(cost))
@@ -167,7 +232,7 @@ impl Pace {
             (Some(i), slot @ None) => {
                 let mut a = Gcra::new(i, 1);
                 a.drain(now, 1);
-                *slot = Some(a);
+                *slot = Some(Box::new(a));
             }
             (None, slot) => *slot = None,
         }
@@ -183,7 +248,7 @@ impl Pace {
     /// Puts new windows in force. Those of the same kind keep what they owe, scaled; new ones
     /// start empty of saved-up burst.
     pub(crate) fn change(&mut self, now: Instant, windows: &[Window]) {
-        let mut next: Box<[Window]> = windows.into();
+        let mut next = Windows::from(windows);
         for (i, w) in next.iter_mut().enumerate() {
             match (w, self.windows.get(i)) {
                 (Window::Gcra(new), Some(Window::Gcra(old))) => {
@@ -201,6 +266,7 @@ impl Pace {
                 _ => {}
             }
         }
+        self.size = size(&next);
         self.windows = next;
     }
 
@@ -238,7 +304,7 @@ impl Pace {
     /// Returns whether stored counts must be written.
     pub(crate) fn absorb(&mut self, now: Instant, other: &Self) -> bool {
         let mut store = false;
-        for (mine, theirs) in self.windows.iter_mut().zip(&other.windows) {
+        for (mine, theirs) in self.windows.iter_mut().zip(other.windows.iter()) {
             match (mine, theirs) {
                 (Window::Gcra(a), Window::Gcra(b)) => a.absorb(now, b),
                 (Window::Fixed(a), Window::Fixed(b)) => store |= a.absorb(b),
@@ -249,4 +315,9 @@ impl Pace {
         }
         store
     }
+}
+
+/// The largest cost that every window can ever fit; `u64::MAX` without windows.
+fn size(windows: &[Window]) -> u64 {
+    windows.iter().map(Window::size).min().unwrap_or(u64::MAX)
 }

@@ -123,9 +123,9 @@ impl Provider {
             Some(h) if h.is_active(now) => {
                 h.probes |= probes;
                 let longer = h.lengthen(until, cause, ask);
-                let hold = *h;
+                let hold = **h;
                 if probes && gate.episode.is_none() {
-                    gate.episode = Some(Episode::new(order, rung.unwrap_or(0)));
+                    gate.episode = Some(Box::new(Episode::new(order, rung.unwrap_or(0))));
                 }
                 if longer {
                     self.emit(Event::HoldLengthened { key, scope, hold });
@@ -143,12 +143,12 @@ impl Provider {
                     probes,
                     lifted: false,
                 };
-                gate.hold = Some(hold);
+                gate.hold = Some(Box::new(hold));
                 if probes {
                     let rung = rung.unwrap_or_else(|| gate.episode.as_ref().map_or(0, |e| e.rung));
                     match &mut gate.episode {
                         Some(ep) => ep.held_again(order, rung),
-                        None => gate.episode = Some(Episode::new(order, rung)),
+                        None => gate.episode = Some(Box::new(Episode::new(order, rung))),
                     }
                 }
                 self.emit(Event::HoldOpened { key, scope, hold });

@@ -21,6 +21,18 @@ pub(super) enum State {
     Waiting { gate: u32, since: Instant },
 }
 
+/// What only a probe or a borrower carries, gate by gate; kept apart since a plain request is
+/// neither, and is copied about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rare {
+    /// The probe generation it is; 0 for none.
+    pub(super) probes: [u32; MAX_GATES],
+    /// The breaker's lease it holds as its probe; 0 for none.
+    pub(super) breakers: [u32; MAX_GATES],
+    /// The generation of the store's lease it was paid from.
+    pub(super) leases: [u32; MAX_GATES],
+}
+
 /// One request inside the machine.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
@@ -42,12 +54,8 @@ pub(super) struct Entry {
     pub(super) order: u64,
     /// How many were on the wire with it, gate by gate.
     pub(super) together: [u32; MAX_GATES],
-    /// The probe generation it is, gate by gate; 0 for none.
-    pub(super) probes: [u32; MAX_GATES],
-    /// The breaker's lease it holds as its probe, gate by gate; 0 for none.
-    pub(super) breakers: [u32; MAX_GATES],
-    /// The generation of the store's lease it was paid from, gate by gate.
-    pub(super) leases: [u32; MAX_GATES],
+    /// What only a probe or a borrower carries.
+    pub(super) rare: Option<Box<Rare>>,
     /// At which gates it was charged, a bit each: two names of one bucket are charged once.
     pub(super) paid: u8,
     /// The worst verdict found so far.
@@ -75,9 +83,7 @@ impl Entry {
             sent: Instant::ORIGIN,
             order: 0,
             together: [0; MAX_GATES],
-            probes: [0; MAX_GATES],
-            breakers: [0; MAX_GATES],
-            leases: [0; MAX_GATES],
+            rare: None,
             paid: 0,
             worst: None,
         }
@@ -86,6 +92,12 @@ impl Entry {
     #[inline]
     pub(super) const fn len(&self) -> usize {
         self.len as usize
+    }
+
+    /// What it carries beside a plain request.
+    #[inline]
+    pub(super) fn rare(&self) -> Rare {
+        self.rare.as_deref().copied().unwrap_or_default()
     }
 
     /// Whether it was charged at the `i`-th gate of its set.
@@ -98,7 +110,8 @@ impl Entry {
 #[derive(Debug)]
 struct Slot {
     generation: u32,
-    entry: Option<Entry>,
+    live: bool,
+    entry: Entry,
 }
 
 /// The requests inside the machine, by slot.
@@ -111,20 +124,47 @@ pub(super) struct Entries {
 impl Entries {
     pub(super) fn insert(&mut self, entry: Entry) -> u32 {
         if let Some(i) = self.free.pop() {
-            self.slots[i as usize].entry = Some(entry);
+            let s = &mut self.slots[i as usize];
+            s.entry = entry;
+            s.live = true;
             return i;
         }
         self.slots.push(Slot {
             generation: 1,
-            entry: Some(entry),
+            live: true,
+            entry,
         });
         u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
     }
 
+    /// Makes a new entry in place, where a slot is free: most requests come and go at once, and
+    /// copying them about would cost more than deciding on them.
+    #[inline]
+    pub(super) fn renew(&mut self, r: &Request, rank: Rank, len: u8) -> Option<u32> {
+        let i = self.free.pop()?;
+        let s = &mut self.slots[i as usize];
+        s.live = true;
+        let e = &mut s.entry;
+        e.state = State::Granted;
+        e.len = len;
+        e.urgency = r.urgency;
+        e.cost = r.cost;
+        e.fair = r.fair;
+        e.rank = rank;
+        e.not_before = r.not_before;
+        e.expires = r.expires;
+        e.hold_limit = r.hold_limit.min(r.expires);
+        e.paid = 0;
+        e.rare = None;
+        e.worst = None;
+        Some(i)
+    }
+
+    #[inline]
     pub(super) fn remove(&mut self, slot: u32) {
         let s = &mut self.slots[slot as usize];
         s.generation = s.generation.wrapping_add(1);
-        s.entry = None;
+        s.live = false;
         self.free.push(slot);
     }
 
@@ -132,7 +172,7 @@ impl Entries {
     pub(super) fn holds(&self, slot: u32, generation: u32) -> bool {
         self.slots
             .get(slot as usize)
-            .is_some_and(|s| s.generation == generation && s.entry.is_some())
+            .is_some_and(|s| s.generation == generation && s.live)
     }
 
     pub(super) fn ticket(&self, slot: u32) -> Ticket {
@@ -156,21 +196,13 @@ impl Index<u32> for Entries {
 
     #[inline]
     fn index(&self, slot: u32) -> &Entry {
-        // Slots are only handed out by `insert`, and every path here comes from a checked
-        // ticket, pass or queue place.
-        match &self.slots[slot as usize].entry {
-            Some(e) => e,
-            None => unreachable!("a queue place outlived its entry"),
-        }
+        &self.slots[slot as usize].entry
     }
 }
 
 impl IndexMut<u32> for Entries {
     #[inline]
     fn index_mut(&mut self, slot: u32) -> &mut Entry {
-        match &mut self.slots[slot as usize].entry {
-            Some(e) => e,
-            None => unreachable!("a queue place outlived its entry"),
-        }
+        &mut self.slots[slot as usize].entry
     }
 }

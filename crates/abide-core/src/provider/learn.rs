@@ -54,7 +54,7 @@ impl Provider {
                 if let Some(rung) = rung
                     && gate.episode.is_none()
                 {
-                    gate.episode = Some(Episode::new(order, rung));
+                    gate.episode = Some(Box::new(Episode::new(order, rung)));
                 }
                 if let Some(i) = interval
                     && gate.control.is_none()
@@ -100,7 +100,7 @@ impl Provider {
     fn lift(&mut self, now: Instant, g: u32, id: Option<HoldId>) {
         let gate = &mut self.gates[g as usize];
         let key = gate.key;
-        let Some(hold) = gate.hold.filter(|h| h.is_active(now)) else {
+        let Some(hold) = gate.hold.as_deref().copied().filter(|h| h.is_active(now)) else {
             if let Some(id) = id {
                 // The hold may still be on its way here.
                 self.bury(now, id, now.after(self.policy.provider.hold_max));
@@ -119,7 +119,7 @@ impl Provider {
         let rung = gate.episode.as_ref().map_or(0, |e| e.rung);
         match &mut gate.episode {
             Some(ep) => ep.held_again(order, rung),
-            slot => *slot = Some(Episode::new(order, rung)),
+            slot => *slot = Some(Box::new(Episode::new(order, rung))),
         }
         self.bury(now, hold.id, hold.until);
         self.emit(Event::HoldLifted { key, id: hold.id });
@@ -156,7 +156,7 @@ impl Provider {
 
     /// Wants a gate's state written.
     pub(super) fn persist(&mut self, g: u32) {
-        let hold = self.gates[g as usize].hold;
+        let hold = self.gates[g as usize].hold.as_deref().copied();
         self.persist_hold(g, hold);
     }
 
@@ -178,7 +178,7 @@ impl Provider {
     /// Wants the other processes told of a gate's hold.
     pub(super) fn announce(&mut self, g: u32) {
         let gate = &self.gates[g as usize];
-        let (key, hold, revision) = (gate.key, gate.hold, gate.revision);
+        let (key, hold, revision) = (gate.key, gate.hold.as_deref().copied(), gate.revision);
         self.actions.push_back(Action::Announce {
             key,
             hold,
@@ -196,7 +196,7 @@ impl Provider {
         all.map(|gate| GateRecord {
             key: gate.key,
             scope: gate.scope,
-            hold: gate.hold.filter(|h| h.is_active(now)),
+            hold: gate.hold.as_deref().copied().filter(|h| h.is_active(now)),
             rung: gate.episode.as_ref().map(|e| e.rung),
             interval: gate.learned(),
             counts: gate.pace.stored().collect(),

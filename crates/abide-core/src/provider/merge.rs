@@ -8,6 +8,7 @@
 use super::entry::State;
 use super::{Event, Provider};
 use crate::finding::BucketId;
+use crate::pace::Pace;
 use crate::time::Instant;
 use crate::verdict::Scope;
 
@@ -53,7 +54,7 @@ impl Provider {
         let episode = self.gates[f].episode.take();
         let control = self.gates[f].control.take();
         let (inflight, users) = (self.gates[f].inflight.clone(), self.gates[f].users);
-        let pace = std::mem::take(&mut self.gates[f].pace);
+        let pace = std::mem::replace(&mut self.gates[f].pace, Pace::new(&[]));
         self.gates[f].alias = Some(into);
 
         let gate = &mut self.gates[i];
@@ -70,7 +71,7 @@ impl Provider {
         }
         let had_hold = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
         match (&mut gate.episode, episode) {
-            (Some(a), Some(b)) => a.absorb(b),
+            (Some(a), Some(b)) => a.absorb(*b),
             (slot @ None, Some(b)) => *slot = Some(b),
             _ => {}
         }
@@ -81,18 +82,15 @@ impl Provider {
                 Some(mine) if had_hold => {
                     mine.probes |= h.probes;
                     let longer = mine.lengthen(h.until, h.cause, h.ask);
-                    let hold = *mine;
+                    let hold = **mine;
                     if longer {
                         self.emit(Event::HoldLengthened { key, scope, hold });
                     }
                 }
                 slot => {
+                    let hold = *h;
                     *slot = Some(h);
-                    self.emit(Event::HoldOpened {
-                        key,
-                        scope,
-                        hold: h,
-                    });
+                    self.emit(Event::HoldOpened { key, scope, hold });
                 }
             }
             self.announce(into);

@@ -3,7 +3,7 @@
 //! It pays at all the gates of its set at once, and once only where two names of its set turned
 //! out to be one gate. Claims keep a gate from being forgotten while anyone names it.
 
-use super::entry::State;
+use super::entry::{Rare, State};
 use super::settle::lease;
 use super::{Action, Event, Provider};
 use crate::gate::MAX_GATES;
@@ -15,8 +15,8 @@ impl Provider {
     pub(super) fn charge(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
         let e = &self.entries[slot];
         let (set, len, cost) = (e.set, e.len(), e.cost);
-        let (mut together, mut probes) = ([0; MAX_GATES], [0; MAX_GATES]);
-        let (mut breakers, mut leases) = ([0; MAX_GATES], [0; MAX_GATES]);
+        let mut together = [0; MAX_GATES];
+        let mut rare: Option<Box<Rare>> = None;
         let (mut seen, mut paid, mut generation) = ([0; MAX_GATES], 0, 0);
         for (i, &g) in set[..len].iter().enumerate() {
             let g = self.claim(g);
@@ -34,22 +34,22 @@ impl Provider {
             gate.free_at = due;
             let store = gate.pace.charge(now, due, cost);
             if let Some(l) = &mut gate.lease {
-                leases[i] = l.spend(cost);
+                rare.get_or_insert_default().leases[i] = l.spend(cost);
             }
             if let Some(b) = &mut gate.breaker
                 && b.is_open()
             {
-                breakers[i] = b.lease(now).map_or(0, |l| l.0);
+                rare.get_or_insert_default().breakers[i] = b.lease(now).map_or(0, |l| l.0);
             }
-            let lease_time = self.policy.gate(gate.scope).probe_lease;
             if let Some(ep) = &mut gate.episode {
                 // One number for all gates: two that turn out to be one have one probe.
                 if generation == 0 {
                     self.ids += 1;
                     generation = (self.ids as u32).max(1);
                 }
+                let lease_time = self.policy.gate(gate.scope).probe_lease;
                 ep.let_out(now, lease_time, generation);
-                probes[i] = generation;
+                rare.get_or_insert_default().probes[i] = generation;
                 let key = gate.key;
                 self.actions
                     .push_back(Action::Emit(Event::ProbeSent { key }));
@@ -57,7 +57,7 @@ impl Provider {
             if store {
                 self.persist(g);
             }
-            if leases[i] != 0 {
+            if rare.as_ref().is_some_and(|r| r.leases[i] != 0) {
                 // Whoever stands here may have to ask for more by now.
                 self.mark(g);
             }
@@ -66,9 +66,7 @@ impl Provider {
         e.state = State::Granted;
         e.charged = now;
         e.together = together;
-        e.probes = probes;
-        e.breakers = breakers;
-        e.leases = leases;
+        e.rare = rare;
         e.paid = paid;
     }
 
@@ -76,7 +74,7 @@ impl Provider {
     pub(super) fn refund(&mut self, now: Instant, slot: u32) {
         let e = &self.entries[slot];
         let (set, len, cost, at, paid) = (e.set, e.len(), e.cost, e.charged, e.paid);
-        let (probes, breakers, leases) = (e.probes, e.breakers, e.leases);
+        let rare = e.rare();
         for (i, &g) in set[..len].iter().enumerate() {
             self.leave_gate(now, g, paid & (1 << i) != 0);
             if paid & (1 << i) == 0 {
@@ -86,15 +84,15 @@ impl Provider {
             let gate = &mut self.gates[c as usize];
             gate.pace.refund(at, cost);
             if let Some(l) = &mut gate.lease {
-                l.give_back(leases[i], cost);
+                l.give_back(rare.leases[i], cost);
             }
-            if let (Some(b), Some(l)) = (&mut gate.breaker, lease(breakers[i])) {
+            if let (Some(b), Some(l)) = (&mut gate.breaker, lease(rare.breakers[i])) {
                 b.give_back(l);
                 gate.free_at = now;
             }
             if let Some(ep) = &mut gate.episode {
                 gate.free_at = now;
-                ep.probe_lost(probes[i], Instant::ORIGIN);
+                ep.probe_lost(rare.probes[i], Instant::ORIGIN);
             }
             self.mark(c);
         }

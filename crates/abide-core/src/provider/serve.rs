@@ -9,7 +9,8 @@ impl Provider {
     /// Takes note of everything whose time has come, and serves it.
     #[inline]
     pub(super) fn catch_up(&mut self, now: Instant) {
-        if self.next_wake().is_some_and(|at| at <= now) {
+        // Whatever can be due is due to somebody who waits.
+        if self.waiting > 0 && self.next_wake().is_some_and(|at| at <= now) {
             self.do_due(now);
         }
     }

@@ -54,7 +54,12 @@ impl Provider {
         let started = self.entries[slot].state == State::Started;
         match outcome {
             Outcome::Answered(finding) if started => {
-                self.take_in(now, slot, finding);
+                if finding.holds
+                    || !finding.readings.is_empty()
+                    || self.entries[slot].worst.is_some()
+                {
+                    self.take_in(now, slot, finding);
+                }
                 let worst = self.entries[slot].worst.unwrap_or(finding.verdict);
                 let health = if worst == finding.verdict {
                     finding.health
@@ -87,6 +92,7 @@ impl Provider {
     }
 
     /// The effects that must not wait: holds, and buckets named.
+    #[inline(never)]
     pub(super) fn take_in(&mut self, now: Instant, slot: u32, finding: &Finding) {
         for r in &finding.readings {
             if let Some(bucket) = r.bucket {
@@ -153,71 +159,83 @@ impl Provider {
         f: &Finding,
     ) {
         let e = &self.entries[slot];
-        let (set, len, order, sent) = (e.set, e.len(), e.order, e.sent);
-        let (together, probes, breakers) = (e.together, e.probes, e.breakers);
-        let paid = e.paid;
+        let (len, sent, paid) = (e.len(), e.sent, e.paid);
         if health == Health::Success {
             self.budget.succeeded();
         }
-        for (i, &g) in set[..len].iter().enumerate() {
-            self.leave_gate(now, g, paid & (1 << i) != 0);
-            if paid & (1 << i) == 0 {
-                continue;
+        for i in 0..len {
+            let e = &self.entries[slot];
+            let (g, together) = (e.set[i], e.together[i]);
+            let plain = v == Verdict::Success && paid & (1 << i) != 0;
+            if !plain || !self.gates[g as usize].came_back_well(now, sent, health, together) {
+                self.conclude_at(now, slot, i, v, health);
             }
-            let c = self.canonical(g);
-            let probe_gap = self.policy.gate(self.gates[c as usize].scope).probe_gap;
-            let gate = &mut self.gates[c as usize];
-            if v.is_answer() {
-                gate.inflight.came_back(together[i]);
-            }
-            let mut ended = false;
-            if let Some(ep) = &mut gate.episode {
-                gate.free_at = now;
-                if v.is_answer() && order > ep.since {
-                    gate.episode = None;
-                    ended = true;
-                } else if !v.is_refusal() {
-                    ep.probe_lost(probes[i], sent.after(probe_gap));
-                } else {
-                    ep.probe_lost(probes[i], Instant::ORIGIN);
-                }
-            }
-            if gate.control.is_none() && v.is_answer() {
-                gate.lately.add(sent);
-            }
-            if let Some(ctl) = &mut gate.control {
-                if ended {
-                    ctl.resumed(now);
-                }
-                if v.is_answer() {
-                    ctl.answered(now, sent, gate.waiting.queue.is_empty());
-                }
-                let interval = ctl.interval();
-                if interval != gate.pace.adaptive_interval() {
-                    gate.pace.adapt(now, interval);
-                }
-            }
-            if gate.breaker.as_ref().is_some_and(|b| b.is_open()) {
-                gate.free_at = now;
-            }
-            if let Some(b) = &mut gate.breaker
-                && let Some(until) = b.record(now, health, lease(breakers[i]))
-            {
-                let key = gate.key;
-                self.emit(Event::BreakerOpened { key, until });
-                self.turn_away(now, c);
-            }
-            if ended {
-                let key = self.gates[c as usize].key;
-                self.emit(Event::EpisodeEnded { key });
-                self.persist(c);
-            }
-            self.mark(c);
         }
         // A real cost told by the answer is charged or refunded against what was reserved.
         if let Some(real) = f.readings.iter().find_map(|r| r.cost) {
             self.correct_cost(now, slot, real);
         }
+    }
+
+    /// A verdict at one gate of the set.
+    #[inline(never)]
+    fn conclude_at(&mut self, now: Instant, slot: u32, i: usize, v: Verdict, health: Health) {
+        let e = &self.entries[slot];
+        let (g, together, order, sent) = (e.set[i], e.together[i], e.order, e.sent);
+        let (paid, rare) = (e.paid_at(i), e.rare());
+        self.leave_gate(now, g, paid);
+        if !paid {
+            return;
+        }
+        let c = self.canonical(g);
+        let gate = &mut self.gates[c as usize];
+        if v.is_answer() {
+            gate.inflight.came_back(together);
+        }
+        let mut ended = false;
+        if let Some(ep) = &mut gate.episode {
+            gate.free_at = now;
+            if v.is_answer() && order > ep.since {
+                gate.episode = None;
+                ended = true;
+            } else if !v.is_refusal() {
+                let gap = self.policy.gate(gate.scope).probe_gap;
+                ep.probe_lost(rare.probes[i], sent.after(gap));
+            } else {
+                ep.probe_lost(rare.probes[i], Instant::ORIGIN);
+            }
+        }
+        if gate.control.is_none() && v.is_answer() {
+            gate.lately.add(sent);
+        }
+        if let Some(ctl) = &mut gate.control {
+            if ended {
+                ctl.resumed(now);
+            }
+            if v.is_answer() {
+                ctl.answered(now, sent, gate.waiting.queue.is_empty());
+            }
+            let interval = ctl.interval();
+            if interval != gate.pace.adaptive_interval() {
+                gate.pace.adapt(now, interval);
+            }
+        }
+        if gate.breaker.as_ref().is_some_and(|b| b.is_open()) {
+            gate.free_at = now;
+        }
+        if let Some(b) = &mut gate.breaker
+            && let Some(until) = b.record(now, health, lease(rare.breakers[i]))
+        {
+            let key = gate.key;
+            self.emit(Event::BreakerOpened { key, until });
+            self.turn_away(now, c);
+        }
+        if ended {
+            let key = self.gates[c as usize].key;
+            self.emit(Event::EpisodeEnded { key });
+            self.persist(c);
+        }
+        self.mark(c);
     }
 
     pub(super) fn correct_cost(&mut self, now: Instant, slot: u32, real: u32) {
@@ -238,10 +256,11 @@ impl Provider {
     }
 
     /// A caller left after the first byte and nobody will read the answer.
+    #[inline(never)]
     pub(super) fn lose(&mut self, now: Instant, slot: u32) {
         let e = &self.entries[slot];
         let (set, len, sent, paid) = (e.set, e.len(), e.sent, e.paid);
-        let (probes, breakers) = (e.probes, e.breakers);
+        let rare = e.rare();
         for (i, &g) in set[..len].iter().enumerate() {
             self.leave_gate(now, g, paid & (1 << i) != 0);
             let c = self.canonical(g);
@@ -249,9 +268,9 @@ impl Provider {
             let gate = &mut self.gates[c as usize];
             if let Some(ep) = &mut gate.episode {
                 gate.free_at = now;
-                ep.probe_lost(probes[i], sent.after(gap).max(now));
+                ep.probe_lost(rare.probes[i], sent.after(gap).max(now));
             }
-            if let (Some(b), Some(l)) = (&mut gate.breaker, lease(breakers[i])) {
+            if let (Some(b), Some(l)) = (&mut gate.breaker, lease(rare.breakers[i])) {
                 gate.free_at = now;
                 b.give_back(l);
             }

@@ -40,7 +40,7 @@ impl Provider {
             .map(|g| GateView {
                 key: g.key,
                 scope: g.scope,
-                hold: g.hold.filter(|h| h.is_active(now)),
+                hold: g.hold.as_deref().copied().filter(|h| h.is_active(now)),
                 in_episode: g.episode.is_some(),
                 closed_until: g.closed_until(now),
                 in_flight: g.inflight.count(),
@@ -57,7 +57,7 @@ impl Provider {
             (gate.generation == id.generation).then(|| self.canonical(id.index))
         });
         gates
-            .filter_map(|g| self.gates[g as usize].hold)
+            .filter_map(|g| self.gates[g as usize].hold.as_deref().copied())
             .filter(|h| h.is_active(now))
             .max_by_key(|h| h.until)
     }

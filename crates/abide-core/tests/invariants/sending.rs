@@ -64,7 +64,7 @@ fn inv02_the_pace_is_never_exceeded() {
         p.provider.concurrency = u32::MAX;
         p.provider.windows = vec![
             Window::Gcra(Gcra::new(ms(interval), burst)),
-            Window::Sliding(Sliding::new(limit, ms(period))),
+            Window::from(Sliding::new(limit, ms(period))),
         ];
         let mut storm = Storm::new(p, seed);
         for _ in 0..GUSTS {

@@ -330,9 +330,7 @@ pub(crate) fn policy(seed: u64) -> ProviderPolicy {
     }
     if rng.bool() {
         let sliding = abide_core::pace::Sliding::new(rng.u32(1..8), ms(rng.u64(10..3_000)));
-        p.route
-            .windows
-            .push(abide_core::pace::Window::Sliding(sliding));
+        p.route.windows.push(sliding.into());
     }
     p
 }

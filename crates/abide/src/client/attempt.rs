@@ -101,7 +101,9 @@ impl Client {
         if let Some(t) = options.attempt_timeout {
             *request.timeout_mut() = Some(t);
         }
-        let Some(mut target) = governor.target(request.url(), request.headers()) else {
+        let known = options.target.clone();
+        let Some(mut target) = known.or_else(|| governor.target(request.url(), request.headers()))
+        else {
             return Err(Error::Request("its URL names no host".to_owned()));
         };
         let mut shard = governor.provider(&target.provider);
@@ -280,6 +282,9 @@ impl Client {
                 let finding = classify(view, &answer, None, shard.classify());
                 let retry_on = shard.classify().retry_on.covers(status, &finding);
                 let refused = finding.verdict.is_refusal();
+                if refused {
+                    self.inner.refused.fetch_add(1, Ordering::Relaxed);
+                }
                 Read {
                     finding,
                     retry_on,

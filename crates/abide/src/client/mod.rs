@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::governor::Governor;
 use crate::permit::BeforeStart;
 use crate::response::Response;
+use crate::target::Target;
 use crate::tls;
 
 /// How many redirects are followed. Default 10: browsers stop at 20, and ten hops have never led
@@ -42,6 +43,7 @@ struct Inner {
     call: CallPolicy,
     max_redirects: u32,
     sent: AtomicU64,
+    refused: AtomicU64,
 }
 
 /// The HTTP client is left out: it would show its default headers.
@@ -76,6 +78,8 @@ pub struct CallOptions {
     pub wire: Option<Arc<Semaphore>>,
     /// To be done after leave to send was given and before the send.
     pub before_start: Option<BeforeStart>,
+    /// Where it goes, when that is known already.
+    pub target: Option<Target>,
 }
 
 impl fmt::Debug for CallOptions {
@@ -184,6 +188,11 @@ impl Client {
         self.inner.sent.load(Ordering::Relaxed)
     }
 
+    /// Refusals this client and its clones have met.
+    pub fn refused(&self) -> u64 {
+        self.inner.refused.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn http(&self) -> &reqwest::Client {
         &self.inner.http
     }
@@ -257,6 +266,7 @@ impl ClientBuilder {
                 call: self.call,
                 max_redirects: self.max_redirects,
                 sent: AtomicU64::new(0),
+                refused: AtomicU64::new(0),
             }),
         })
     }

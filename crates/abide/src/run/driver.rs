@@ -1,7 +1,6 @@
 //! The driver of a run: takes items in hand, tells lanes of holds, hands ends on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use abide_core::hold::Hold;
@@ -9,7 +8,8 @@ use abide_core::provider::Event;
 use abide_core::run::{End, Item, LaneId, Run, Stop, Turn};
 use abide_core::{Instant, Moment, Verdict};
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::item::work;
@@ -40,7 +40,8 @@ pub(super) struct Driver<S, K> {
     pub(super) sink: Arc<K>,
     pub(super) stop: CancellationToken,
     pub(super) wire: Arc<Semaphore>,
-    pub(super) refusals: AtomicU64,
+    /// A lane was stopped: its items are to be ended.
+    stopped: Notify,
     /// One run is one party in the queues of its providers.
     pub(super) fair: u64,
 }
@@ -104,16 +105,17 @@ impl Bulk {
             sink,
             stop,
             wire,
-            refusals: AtomicU64::new(0),
+            stopped: Notify::new(),
             fair: 1,
         });
-        let before = driver.client.sent();
+        let before = (driver.client.sent(), driver.client.refused());
         driver.drive().await;
-        driver.totals(driver.client.sent() - before)
+        driver.totals(
+            driver.client.sent() - before.0,
+            driver.client.refused() - before.1,
+        )
     }
 }
-
-type Ended = (LaneId, Item, Option<(Report, End)>);
 
 impl<S: Source, K: Sink> Driver<S, K> {
     fn governor(&self) -> &Governor {
@@ -127,29 +129,27 @@ impl<S: Source, K: Sink> Driver<S, K> {
     async fn drive(self: &Arc<Self>) {
         let mut events = self.governor().events();
         self.learn_closings();
-        let (tx, mut ended) = mpsc::channel::<Ended>(1024);
-        let mut batch = Vec::with_capacity(256);
+        // A hand works item after item: a task that only ends when there is nothing to take costs
+        // no wake-up an item.
+        let mut hands: JoinSet<()> = JoinSet::new();
         loop {
             let stopping = self.stop.is_cancelled();
             if !stopping {
-                self.fill(&tx);
+                self.fill(&mut hands);
                 self.end_stopped().await;
             }
-            let (pending, in_hand, opening) = {
+            let (pending, opening) = {
                 let run = self.run.lock();
-                (run.pending(), run.in_hand(), run.next_opening(self.now()))
+                (run.pending(), run.next_opening(self.now()))
             };
-            if in_hand == 0 && (pending == 0 || stopping) {
+            if hands.is_empty() && (pending == 0 || stopping) {
                 return;
             }
             let opens = opening.map(|at| at.since(self.now()));
             tokio::select! {
-                n = ended.recv_many(&mut batch, 256) => {
-                    if n == 0 {
-                        return;
-                    }
-                    for (lane, item, end) in batch.drain(..) {
-                        self.end(lane, item, end).await;
+                ended = hands.join_next(), if !hands.is_empty() => {
+                    if let Some(Err(e)) = ended {
+                        tracing::error!(error = %e, "a hand of the run broke; its item is unfinished");
                     }
                 }
                 event = events.recv() => {
@@ -158,30 +158,34 @@ impl<S: Source, K: Sink> Driver<S, K> {
                     }
                 }
                 () = self.stop.cancelled(), if !stopping => {}
+                () = self.stopped.notified() => {}
                 () = sleep(opens), if opens.is_some() => {}
             }
         }
     }
 
-    /// Takes as many items in hand as lanes and hands allow.
-    fn fill(self: &Arc<Self>, tx: &mpsc::Sender<Ended>) {
+    /// Gives every item that may be taken a hand.
+    fn fill(self: &Arc<Self>, hands: &mut JoinSet<()>) {
         let now = self.now();
-        loop {
-            let next = {
-                let mut run = self.run.lock();
-                if run.in_hand() >= HANDS {
-                    None
-                } else {
-                    run.take(now)
-                }
+        while hands.len() < HANDS {
+            let next = self.run.lock().take(now);
+            let Some(next) = next else { return };
+            hands.spawn(Self::hand(Arc::clone(self), next));
+        }
+    }
+
+    /// Works items until there is nothing to take.
+    async fn hand(self: Arc<Self>, first: (LaneId, Item)) {
+        let mut next = Some(first);
+        while let Some((lane, item)) = next {
+            let ended = work(&self, lane, item).await;
+            self.end(lane, item, ended).await;
+            next = if self.stop.is_cancelled() {
+                None
+            } else {
+                let now = self.now();
+                self.run.lock().take(now)
             };
-            let Some((lane, item)) = next else { return };
-            let (driver, tx) = (Arc::clone(self), tx.clone());
-            tokio::spawn(async move {
-                let end = work(driver, lane, item).await;
-                // The driver outlives its items.
-                let _ = tx.send((lane, item, end)).await;
-            });
         }
     }
 
@@ -193,6 +197,7 @@ impl<S: Source, K: Sink> Driver<S, K> {
                 if self.run.lock().stop(lane).is_some() {
                     // Whoever still waits in this lane leaves.
                     self.lanes.get(lane).closed.send_modify(|c| c.leave = true);
+                    self.stopped.notify_one();
                 }
                 self.sink.take(report).await;
             }
@@ -239,6 +244,8 @@ impl<S: Source, K: Sink> Driver<S, K> {
             retry_at,
             body: None,
             content_type: None,
+            write: false,
+            name: None,
         }
     }
 
@@ -306,12 +313,12 @@ impl<S: Source, K: Sink> Driver<S, K> {
         run.closed(now, lane, until, patience)
     }
 
-    fn totals(&self, requests: u64) -> Totals {
+    fn totals(&self, requests: u64, refusals: u64) -> Totals {
         let moment: Moment = self.governor().clock().moment();
         let run = self.run.lock();
         let mut totals = Totals {
             requests,
-            refusals: self.refusals.load(Ordering::Relaxed),
+            refusals,
             interrupted: self.stop.is_cancelled(),
             ..Totals::default()
         };

@@ -73,9 +73,6 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
 
     fn repeats_after(&mut self, now: Instant, finding: &Finding) -> bool {
         let lane = self.driver.lanes.get(self.lane);
-        self.driver
-            .refusals
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let held = lane.shard.held(&lane.target).map(|h| h.until);
         let until = held.max(finding.ask().map(|a| a.until)).unwrap_or(now);
         if until.since(now) > self.wanted.0 {
@@ -91,7 +88,7 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
 
 /// Works one item to its end. `None` when the run was interrupted before it was sent.
 pub(super) async fn work<S: Source, K: Sink>(
-    driver: Arc<Driver<S, K>>,
+    driver: &Arc<Driver<S, K>>,
     lane: LaneId,
     item: Item,
 ) -> Option<(Report, End)> {
@@ -100,9 +97,13 @@ pub(super) async fn work<S: Source, K: Sink>(
         Ok(wanted) => wanted,
         Err(why) => return Some((failed(item, l, why), End::Failed)),
     };
-    let (request, options, patience) = prepare(&driver, l.shard.name(), item, wanted);
+    let mut wanted = wanted;
+    let name = wanted.name.take();
+    let (request, mut options, patience) = prepare(driver, l.shard.name(), item, wanted);
+    options.target = Some(l.target.clone());
+    let write = options.before_start.is_some();
     let mut hooks = ItemHooks {
-        driver: &driver,
+        driver,
         lane,
         item,
         wanted: &patience,
@@ -110,18 +111,28 @@ pub(super) async fn work<S: Source, K: Sink>(
     };
     let result = driver.client.run(request, &options, &mut hooks).await;
     let body = hooks.body.take();
-    match result {
-        Ok(response) => Some(answered(&driver, item, l, &response, body)),
+    let ended = match result {
+        Ok(response) => Some(answered(driver, item, l, &response, body)),
         Err(Error::Left) => None,
         Err(Error::Turned(t)) => {
-            let (report, end) = turned(&driver, item, l, &t);
+            let (report, end) = turned(driver, item, l, &t);
             // An item of less patience than the run's says nothing about its provider.
             let own = patience.0 < driver.policy.run_of(l.shard.name()).patience
                 && matches!(&end, End::Refused(r) if r.kind == RefusalKind::Held);
             Some((report, if own { End::Failed } else { end }))
         }
         Err(e) => Some((failed(item, l, e.to_string()), End::Failed)),
-    }
+    };
+    ended.map(|(report, end)| {
+        (
+            Report {
+                write,
+                name,
+                ..report
+            },
+            end,
+        )
+    })
 }
 
 fn prepare<S: Source, K: Sink>(
@@ -145,6 +156,7 @@ fn prepare<S: Source, K: Sink>(
         attempt_timeout: driver.policy.attempt_timeout,
         wire: Some(Arc::clone(&driver.wire)),
         before_start: None,
+        target: None,
     };
     if writes {
         let driver = Arc::clone(driver);
@@ -172,6 +184,8 @@ fn report(item: Item, lane: &Lane) -> Report {
         reason: None,
         body: None,
         content_type: None,
+        write: false,
+        name: None,
     }
 }
 

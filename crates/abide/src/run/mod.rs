@@ -25,6 +25,15 @@ use crate::target::redacted;
 
 pub use driver::{Bulk, Totals};
 
+/// How an item is called in the output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// Its id.
+    pub id: String,
+    /// Its address, as the user gave it.
+    pub url: String,
+}
+
 /// What is asked for one item.
 #[derive(Clone)]
 pub struct Wanted {
@@ -44,6 +53,8 @@ pub struct Wanted {
     pub patience: Option<Duration>,
     /// Whether it may be repeated; the method decides when absent.
     pub safety: Option<Safety>,
+    /// Handed back with the report.
+    pub name: Option<Name>,
 }
 
 /// The URL is redacted; headers and body are left out.
@@ -72,6 +83,7 @@ impl Wanted {
             cost: 1,
             patience: None,
             safety: None,
+            name: None,
         }
     }
 }
@@ -147,6 +159,10 @@ pub struct Report {
     pub body: Option<Bytes>,
     /// The answer's media type.
     pub content_type: Option<String>,
+    /// It was a write: until its end is recorded, a crash leaves its effect unknown.
+    pub write: bool,
+    /// What the source called it, where it was loaded.
+    pub name: Option<Name>,
 }
 
 /// The knobs of a bulk run.

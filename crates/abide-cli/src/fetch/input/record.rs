@@ -230,6 +230,7 @@ impl Parser {
             cost: line.cost.unwrap_or(1),
             patience,
             safety: None,
+            name: None,
         };
         Ok(Parsed {
             id,

@@ -65,7 +65,8 @@ fn file_name(id: &str) -> String {
         .map(|c| if safe(c) { c } else { '_' })
         .take(LONGEST)
         .collect();
-    let reserved = name.starts_with('.') || name.to_ascii_lowercase().ends_with(".part");
+    let reserved =
+        name.is_empty() || name.starts_with('.') || name.to_ascii_lowercase().ends_with(".part");
     if reserved {
         name.insert(0, '_');
     }

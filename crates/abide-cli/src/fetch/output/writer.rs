@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use abide::Client;
 use abide::core::WallTime;
-use abide::run::{Outcome, Report};
+use abide::run::{Name, Outcome, Report};
 use abide::store::sqlite::ledger::{Finished, Ledger, Outcome as Stored, Progress, Totals};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
@@ -22,6 +22,8 @@ use crate::fetch::source::Items;
 const LINES: usize = 100;
 /// … or is this old: a crash costs at most that much work of reads.
 const AGE: Duration = Duration::from_millis(50);
+/// How often the writer looks for more lines while it gathers.
+const LOOK: Duration = Duration::from_millis(2);
 /// Bodies on their way to the writer, in KiB: beyond it answers wait, so memory stays flat.
 const KIB_UNDER_WAY: u32 = 64 * 1024;
 /// How long the writer waits before it tries a failed write again: a disk that is full may be
@@ -123,7 +125,6 @@ pub(crate) fn start(
         tally: Arc::clone(&tally),
     };
     let order = writing.ordered.clone().map(Order::new).transpose()?;
-    let runtime = tokio::runtime::Handle::current();
     let mut writer = Writer {
         w: writing,
         tally,
@@ -132,7 +133,7 @@ pub(crate) fn start(
     };
     let thread = std::thread::Builder::new()
         .name("abide-writer".to_owned())
-        .spawn(move || writer.run(rx, &runtime))?;
+        .spawn(move || writer.run(rx))?;
     Ok((handle, thread))
 }
 
@@ -152,16 +153,18 @@ struct Writer {
 type Incoming = mpsc::Receiver<(Report, OwnedSemaphorePermit)>;
 
 impl Writer {
-    fn run(&mut self, mut rx: Incoming, runtime: &tokio::runtime::Handle) {
+    fn run(&mut self, mut rx: Incoming) {
         let mut batch = Vec::with_capacity(LINES);
         loop {
             let n = rx.blocking_recv_many(&mut batch, LINES);
             if n == 0 {
                 return;
             }
-            if n < LINES {
+            let urgent = batch.iter().any(|(report, _)| report.write);
+            if n < LINES && !urgent {
                 // Gather a little longer: commits cost the same for one line and for a hundred.
-                runtime.block_on(gather(&mut rx, &mut batch));
+                // The end of a write is recorded at once: until then its effect is unknown.
+                gather(&mut rx, &mut batch);
             }
             for (report, _room) in batch.drain(..) {
                 self.take(&report);
@@ -174,11 +177,11 @@ impl Writer {
         if self.tally.is_broken.load(Ordering::Relaxed) {
             return;
         }
-        let parsed = self.w.items.parsed(report.item);
-        let (id, url) = match &parsed {
-            Ok(p) => (p.id.clone(), p.url.to_string()),
-            Err(_) => (self.w.items.line(report.item).to_string(), String::new()),
-        };
+        let name = report
+            .name
+            .clone()
+            .unwrap_or_else(|| self.name(report.item));
+        let (id, url) = (name.id, name.url);
         let mut file = None;
         if let (Some(bodies), Some(body)) = (&self.w.bodies, &report.body)
             && report.outcome != Outcome::Skipped
@@ -217,6 +220,20 @@ impl Writer {
                     self.broke(&format!("results cannot be put in order: {e}"));
                 }
             }
+        }
+    }
+
+    /// What an item is called that was never loaded.
+    fn name(&self, item: u32) -> Name {
+        match self.w.items.parsed(item) {
+            Ok(p) => Name {
+                id: p.id,
+                url: p.url.into(),
+            },
+            Err(_) => Name {
+                id: self.w.items.line(item).to_string(),
+                url: String::new(),
+            },
         }
     }
 
@@ -274,17 +291,26 @@ impl Writer {
     }
 }
 
-async fn gather(rx: &mut Incoming, batch: &mut Vec<(Report, OwnedSemaphorePermit)>) {
-    let more = async {
-        while batch.len() < LINES {
-            match rx.recv().await {
-                Some(one) => batch.push(one),
-                None => return,
+/// Gathers until the group is full, old enough, or nobody will send any more. Looks now and then
+/// instead of being woken for each line: at full speed a wake-up a line is most of the work.
+fn gather(rx: &mut Incoming, batch: &mut Vec<(Report, OwnedSemaphorePermit)>) {
+    let mut age = Duration::ZERO;
+    while batch.len() < LINES && age < AGE {
+        match rx.try_recv() {
+            Ok(one) => {
+                let urgent = one.0.write;
+                batch.push(one);
+                if urgent {
+                    return;
+                }
             }
+            Err(mpsc::error::TryRecvError::Empty) => {
+                std::thread::sleep(LOOK);
+                age += LOOK;
+            }
+            Err(mpsc::error::TryRecvError::Disconnected) => return,
         }
-    };
-    // Full, ended, or old enough: all the same.
-    let _ = tokio::time::timeout(AGE, more).await;
+    }
 }
 
 /// Tries a few times, since a full disk may be made room on.

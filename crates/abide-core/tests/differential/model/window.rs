@@ -23,13 +23,13 @@ impl Limit {
                 limit,
                 period,
                 phase,
-            } => Window::Fixed(Fixed::new(
+            } => Window::from(Fixed::new(
                 limit as u32,
                 Duration::from_nanos(period),
                 Instant::from_nanos(phase),
             )),
             Self::Sliding { limit, period } => {
-                Window::Sliding(Sliding::new(limit as u32, Duration::from_nanos(period)))
+                Window::from(Sliding::new(limit as u32, Duration::from_nanos(period)))
             }
         }
     }
