@@ -179,7 +179,7 @@ fn sc_w18_the_longest_wait_is_a_knob_of_each_provider() {
 fn sc_w20_a_slot_is_never_assumed_after_waking() {
     let mut plan = Plan::new(100, ms(10)).jittered(0.0);
     plan.gates.provider.windows = [(5, 1), (40, 20)]
-        .map(|(count, length)| Window::Sliding(Sliding::new(count, secs(length))))
+        .map(|(count, length)| Window::from(Sliding::new(count, secs(length))))
         .to_vec();
     let script = Script::new(|_, _| ok());
     let arrivals = script.arrivals();
