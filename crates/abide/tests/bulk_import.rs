@@ -91,8 +91,9 @@ async fn a19_the_wait_budget_ends_the_waiting_over_the_wire() {
     policy.run.concurrency = 1;
     let ran = run(&hasty(), policy, &rows(&peer, 60)).await;
     let held: Duration = ran.totals.held.iter().map(|(_, d)| *d).sum();
-    assert!(held <= 3 * SECOND, "{held:?}");
+    // Three were waited out; the fourth only counts until everybody has been turned away.
+    assert!(held <= 4 * SECOND, "{:?}", ran.totals);
     assert_eq!(ran.count(Outcome::Failed), 0);
-    assert!(ran.count(Outcome::Skipped) > 0);
+    assert!(ran.count(Outcome::Skipped) > 0, "{:?}", ran.totals);
     assert!(peer.requests() < 20, "{}", peer.requests());
 }
