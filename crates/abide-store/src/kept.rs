@@ -27,6 +27,8 @@ pub(crate) struct Kept {
     pub(crate) scope: Scope,
     pub(crate) rung: Option<u32>,
     pub(crate) interval: Option<Duration>,
+    pub(crate) failures: u32,
+    pub(crate) last_success: Option<WallTime>,
     pub(crate) counts: Vec<(u8, u64, WallTime)>,
     /// In the order of their ids.
     pub(crate) holds: Vec<StoredHold>,
@@ -39,6 +41,8 @@ impl Kept {
             scope: gate.scope,
             rung: gate.rung,
             interval: gate.interval,
+            failures: gate.failures,
+            last_success: gate.last_success,
             counts: gate.counts,
             holds: gate.hold.into_iter().collect(),
             revision: gate.revision,
@@ -56,8 +60,10 @@ impl Kept {
             self.rung = word.rung;
             // Who has learned nothing does not make others forget.
             self.interval = word.interval.or(self.interval);
+            self.failures = word.failures;
             self.revision = word.revision;
         }
+        self.last_success = self.last_success.max(word.last_success);
         for hold in word.holds {
             match self.holds.iter_mut().find(|h| h.id == hold.id) {
                 Some(mine) => *mine = longer(*mine, hold),
@@ -106,7 +112,11 @@ impl Kept {
         }
         let (lifted, closed): (Vec<_>, Vec<_>) = self.in_force(now).partition(|h| h.lifted);
         let longest = closed.into_iter().max_by_key(|h| h.until);
-        let learned = self.rung.is_some() || self.interval.is_some() || !counts.is_empty();
+        let learned = self.rung.is_some()
+            || self.interval.is_some()
+            || self.failures > 0
+            || self.last_success.is_some()
+            || !counts.is_empty();
         let mut holds: Vec<Option<StoredHold>> = lifted.into_iter().map(Some).collect();
         if longest.is_some() || (learned && holds.is_empty()) {
             holds.push(longest);
@@ -119,6 +129,8 @@ impl Kept {
                 hold,
                 rung: self.rung,
                 interval: self.interval,
+                failures: self.failures,
+                last_success: self.last_success,
                 counts: counts.clone(),
                 revision: self.revision,
             })

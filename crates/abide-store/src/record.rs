@@ -50,6 +50,10 @@ pub struct StoredGate {
     pub rung: Option<u32>,
     /// The interval learned.
     pub interval: Option<Duration>,
+    /// Failures since the last success; 0 while the provider is healthy.
+    pub failures: u32,
+    /// When an answer last proved the provider well.
+    pub last_success: Option<WallTime>,
     /// Counts of long fixed windows: which window, units used, its end.
     pub counts: Vec<(u8, u64, WallTime)>,
     /// Of an older revision of the same process only the holds and counts are taken in.

@@ -283,3 +283,38 @@ async fn a_waiter_is_woken_once() {
 fn http_headers() -> http::HeaderMap {
     http::HeaderMap::new()
 }
+
+/// What is remembered of a provider's health outlives the process that met the failure.
+#[tokio::test]
+async fn health_is_remembered_by_the_store() {
+    use abide::core::provider::Outcome;
+    use abide::core::{Finding, Verdict};
+    let store: Arc<dyn abide::store::Store> = Arc::new(abide::store::Memory::new([1; 32]));
+    let build = || {
+        let governor = Governor::builder().store(Arc::clone(&store)).build();
+        governor.expect("a memory store can be read")
+    };
+    let healthy = |governor: &Governor| {
+        let url = url::Url::parse("http://p.example/").expect("a URL");
+        let target = governor
+            .target(&url, &http::HeaderMap::new())
+            .expect("a host");
+        (governor.provider(&target.provider), target)
+    };
+    for (finding, expected) in [
+        (Finding::of(Verdict::Unavailable), false),
+        (Finding::success(), true),
+    ] {
+        let governor = build();
+        let (shard, target) = healthy(&governor);
+        let mut call = Call::new(CallPolicy::default(), Safety::Read, governor.clock().now());
+        let permit = Permit::acquire(&shard, &Admission::to(target), &mut call).await;
+        permit
+            .expect("nothing is held")
+            .settle(&Outcome::Answered(finding));
+        let later = build();
+        let (shard, target) = healthy(&later);
+        assert!(shard.held(&target).is_none());
+        assert!(shard.view().iter().all(|g| g.healthy == expected));
+    }
+}

@@ -75,6 +75,10 @@ pub(crate) struct Gate {
     /// What came back well lately, for the learner that a refusal brings in.
     pub(crate) lately: Lately,
     pub(crate) control: Option<Box<dyn Controller>>,
+    /// Failures since the last success; 0 while healthy.
+    pub(crate) failures: u32,
+    /// When an answer last proved the provider well.
+    pub(crate) last_success: Option<Instant>,
     pub(crate) waiting: Waiting,
     /// The instant this gate is registered to be looked at; `FAR` when it is not.
     pub(crate) due: Instant,
@@ -101,6 +105,8 @@ impl Gate {
             inflight: InFlight::new(policy.concurrency, policy.gentle),
             waiting: Waiting::default(),
             control: None,
+            failures: 0,
+            last_success: None,
             lease: policy.leased.then(Box::default),
             breaker: None,
             lately: Lately::default(),
@@ -196,6 +202,7 @@ impl Gate {
         let untroubled = self.alias.is_none()
             && self.episode.is_none()
             && self.control.is_none()
+            && self.failures == 0
             && self.waiting.queue.is_empty()
             && self.breaker.as_ref().is_none_or(|b| !b.is_open());
         if !untroubled || health == Health::Failure {
@@ -205,11 +212,29 @@ impl Gate {
         self.leave(now);
         self.inflight.came_back(together);
         self.lately.add(sent);
+        if health == Health::Success {
+            self.last_success = Some(now);
+        }
         if let Some(b) = &mut self.breaker {
             // A closed breaker does not open on a success.
             b.record(now, health, None);
         }
         true
+    }
+
+    /// Takes note of what an answer says of the provider's health; returns whether it turned.
+    pub(crate) fn note_health(&mut self, now: Instant, health: Health) -> bool {
+        match health {
+            Health::Failure => {
+                self.failures = self.failures.saturating_add(1);
+                self.failures == 1
+            }
+            Health::Success => {
+                self.last_success = Some(now);
+                std::mem::take(&mut self.failures) > 0
+            }
+            Health::Neutral => false,
+        }
     }
 
     /// Frees a place on the wire.

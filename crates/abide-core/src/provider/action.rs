@@ -70,6 +70,10 @@ pub struct GateRecord {
     pub rung: Option<u32>,
     /// The adaptive interval learned.
     pub interval: Option<Duration>,
+    /// Failures since the last success.
+    pub failures: u32,
+    /// When an answer last proved the provider well.
+    pub last_success: Option<Instant>,
     /// Counts of long fixed windows: which window, units used, when it ends.
     pub counts: Vec<(u8, u64, Instant)>,
 }
@@ -203,6 +207,10 @@ pub enum News {
         rung: Option<u32>,
         /// The interval learned.
         interval: Option<Duration>,
+        /// Failures since the last success.
+        failures: u32,
+        /// When an answer last proved the provider well.
+        last_success: Option<Instant>,
         /// Counts of long fixed windows.
         counts: Vec<(u8, u64, Instant)>,
     },

@@ -46,11 +46,15 @@ impl Provider {
             News::Restored {
                 rung,
                 interval,
+                failures,
+                last_success,
                 counts,
             } => {
                 self.order += 1;
                 let order = self.order;
                 let gate = &mut self.gates[g as usize];
+                gate.failures = gate.failures.max(failures);
+                gate.last_success = gate.last_success.max(last_success);
                 if let Some(rung) = rung
                     && gate.episode.is_none()
                 {
@@ -170,6 +174,8 @@ impl Provider {
             hold,
             rung: gate.episode.as_ref().map(|e| e.rung),
             interval: gate.learned(),
+            failures: gate.failures,
+            last_success: gate.last_success,
             counts: gate.pace.stored().collect(),
         });
         self.actions.push_back(Action::Persist { record, revision });
@@ -199,10 +205,17 @@ impl Provider {
             hold: gate.hold.as_deref().copied().filter(|h| h.is_active(now)),
             rung: gate.episode.as_ref().map(|e| e.rung),
             interval: gate.learned(),
+            failures: gate.failures,
+            last_success: gate.last_success,
             counts: gate.pace.stored().collect(),
         })
         .filter(|r| {
-            r.hold.is_some() || r.rung.is_some() || r.interval.is_some() || !r.counts.is_empty()
+            r.hold.is_some()
+                || r.rung.is_some()
+                || r.interval.is_some()
+                || r.failures > 0
+                || r.last_success.is_some()
+                || !r.counts.is_empty()
         })
         .collect()
     }

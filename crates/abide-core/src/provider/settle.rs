@@ -189,6 +189,7 @@ impl Provider {
         }
         let c = self.canonical(g);
         let gate = &mut self.gates[c as usize];
+        let healed = gate.note_health(now, health);
         if v.is_answer() {
             gate.inflight.came_back(together);
         }
@@ -233,6 +234,8 @@ impl Provider {
         if ended {
             let key = self.gates[c as usize].key;
             self.emit(Event::EpisodeEnded { key });
+        }
+        if ended || healed {
             self.persist(c);
         }
         self.mark(c);

@@ -28,6 +28,10 @@ pub struct GateView {
     pub waiting: usize,
     /// The interval between requests it has learned to keep.
     pub interval: Option<Duration>,
+    /// No failure since the last success.
+    pub healthy: bool,
+    /// When an answer last proved the provider well.
+    pub last_success: Option<Instant>,
 }
 
 impl Provider {
@@ -46,6 +50,8 @@ impl Provider {
                 in_flight: g.inflight.count(),
                 waiting: g.waiting.queue.len(),
                 interval: g.learned(),
+                healthy: g.failures == 0,
+                last_success: g.last_success,
             })
             .collect()
     }

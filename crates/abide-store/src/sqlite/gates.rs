@@ -38,7 +38,7 @@ pub(super) fn write(conn: &Connection, me: i64, key: &StoreKey, word: &Word) -> 
         .execute([])?;
     conn.prepare_cached(
         "INSERT OR REPLACE INTO gates
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT value FROM meta WHERE key = 'change'), ?7)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT value FROM meta WHERE key = 'change'), ?7, ?8, ?9)",
     )?
     .execute(params![
         key.provider,
@@ -48,6 +48,8 @@ pub(super) fn write(conn: &Connection, me: i64, key: &StoreKey, word: &Word) -> 
         new.interval.map(signed_nanos),
         counts_text(&new.counts),
         if ours { me } else { SEVERAL },
+        new.failures,
+        new.last_success.map(WallTime::as_unix_nanos),
     ])?;
     conn.prepare_cached("DELETE FROM holds WHERE provider = ?1 AND gate = ?2")?
         .execute(params![key.provider, key.gate])?;
@@ -76,7 +78,8 @@ fn write_hold(conn: &Connection, key: &StoreKey, hold: &StoredHold) -> Result<()
 
 fn read(conn: &Connection, key: &StoreKey) -> Result<Option<Kept>, Fault> {
     let mut statement = conn.prepare_cached(
-        "SELECT scope, rung, interval_ns, counts FROM gates WHERE provider = ?1 AND gate = ?2",
+        "SELECT scope, rung, interval_ns, counts, failures, last_success_ns
+         FROM gates WHERE provider = ?1 AND gate = ?2",
     )?;
     let row = statement
         .query_row(params![key.provider, key.gate], |r| Ok(columns(r, 0)))
@@ -114,7 +117,8 @@ pub(super) fn changed(
     let mut found = Vec::new();
     {
         let mut statement = tx.prepare_cached(
-            "SELECT provider, gate, scope, rung, interval_ns, counts FROM gates
+            "SELECT provider, gate, scope, rung, interval_ns, counts, failures, last_success_ns
+             FROM gates
              WHERE change > ?1 AND writer <> ?2",
         )?;
         // No writer has the smallest number: asking for all rows leaves none out.
@@ -149,6 +153,10 @@ fn columns(row: &Row<'_>, first: usize) -> Result<Kept, Fault> {
         rung: row.get(first + 1)?,
         interval: interval.map(|n| Duration::from_nanos(n.max(0).cast_unsigned())),
         counts: counts(row.get_ref(first + 3)?.as_str().map_err(text)?)?,
+        failures: row.get(first + 4)?,
+        last_success: row
+            .get::<_, Option<i64>>(first + 5)?
+            .map(WallTime::from_unix_nanos),
         holds: Vec::new(),
         revision: 0,
     })

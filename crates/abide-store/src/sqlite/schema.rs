@@ -13,7 +13,13 @@ use crate::StoreError;
 const APPLICATION: i64 = 0x6162_6964;
 
 /// Step N brings a file from version N to N + 1.
-const STEPS: [&str; 1] = [FIRST];
+const STEPS: [&str; 2] = [FIRST, HEALTH];
+
+/// Whether a provider is healthy, and when it last was.
+const HEALTH: &str = "
+    ALTER TABLE gates ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE gates ADD COLUMN last_success_ns INTEGER;
+";
 
 /// Runs keep their rows under `run << 32 | position`, in the order in which they are written, so
 /// that a commit appends to the end of a table whatever the run's size.
@@ -134,4 +140,31 @@ pub(super) fn pragma<T: rusqlite::types::FromSql>(
     name: &str,
 ) -> rusqlite::Result<T> {
     conn.pragma_query_value(None, name, |r| r.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_first_version_is_brought_forward() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch(FIRST).unwrap();
+        conn.execute_batch("INSERT INTO gates VALUES ('p', x'00', 'account', 2, 5, '', 1, 1)")
+            .unwrap();
+        conn.pragma_update(None, "application_id", APPLICATION)
+            .unwrap();
+        conn.pragma_update(None, "user_version", 1).unwrap();
+        check(&conn, "state.db").unwrap();
+        migrate(&mut conn).unwrap();
+        let kept: (i64, i64, Option<i64>) = conn
+            .query_row(
+                "SELECT rung, failures, last_success_ns FROM gates",
+                [],
+                |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)),
+            )
+            .unwrap();
+        assert_eq!(kept, (2, 0, None));
+        assert_eq!(pragma::<i64>(&conn, "user_version").unwrap(), KNOWN);
+    }
 }

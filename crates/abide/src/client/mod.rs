@@ -31,6 +31,10 @@ use crate::tls;
 /// anywhere in practice.
 const MAX_REDIRECTS: u32 = 10;
 
+/// How long a connection may take, and a head or a body stand still, where the caller brings no
+/// HTTP client of its own: longer than any provider thinks, short enough to notice.
+const IDLE: Duration = Duration::from_secs(60);
+
 /// An HTTP client that behaves. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -247,7 +251,10 @@ impl ClientBuilder {
             Some(http) => http,
             None => {
                 let tls = tls::config(self.roots).map_err(|e| Error::Build(e.to_string()))?;
-                reqwest::Client::builder().tls_backend_preconfigured(tls)
+                reqwest::Client::builder()
+                    .tls_backend_preconfigured(tls)
+                    .connect_timeout(IDLE)
+                    .read_timeout(IDLE)
             }
         };
         let http = http

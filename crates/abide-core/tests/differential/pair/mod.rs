@@ -260,6 +260,8 @@ impl Pair {
                 self.model.restored(now, g, rung, interval, &counts);
                 let counts = counts.into_iter().map(|(i, used, end)| (i, used, at(end)));
                 News::Restored {
+                    failures: 0,
+                    last_success: None,
                     rung,
                     interval,
                     counts: counts.collect(),
