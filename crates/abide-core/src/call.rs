@@ -167,6 +167,7 @@ impl Call {
     /// The bounds of the admission asked for now. Waiting counts from here to
     /// [`sent`](Self::sent).
     pub fn asks(&mut self, now: Instant) -> Limits {
+        self.waited(now);
         self.asked_at = Some(now);
         let deadline = self.deadline();
         if self.policy.queueing == Queueing::Free {
@@ -184,6 +185,23 @@ impl Call {
             expires,
             hold_limit: now.after(wait_max).min(expires),
         }
+    }
+
+    /// The end of the longest single wait that is affordable now.
+    fn longest(&self, now: Instant) -> Instant {
+        let patience = self.policy.patience;
+        now.after(self.policy.wait_max.unwrap_or(patience).min(patience))
+    }
+
+    /// The refusal of a redirect that is to be followed too late for this call.
+    pub fn too_late(&self, now: Instant, not_before: Instant) -> Option<Refusal> {
+        (not_before > self.longest(now).min(self.deadline())).then(|| {
+            let mut r = Refusal::new(RefusalKind::Held, DecidedBy::Policy);
+            r.retry_at = Some(not_before);
+            r.attempts = self.attempts();
+            r.waited = self.waited;
+            r
+        })
     }
 
     /// The attempt goes on the wire.
@@ -281,9 +299,10 @@ impl Call {
         let not_before = self.next_instant(now, a, dice);
         let limits = self.asks(now);
         self.asked_at = None;
-        if not_before > limits.expires {
+        let limit = limits.expires.min(self.longest(now));
+        if not_before > limit {
             let deadline = self.deadline();
-            let (kind, by) = if deadline <= limits.expires {
+            let (kind, by) = if deadline <= limit {
                 (RefusalKind::DeadlineTooSoon, DecidedBy::Deadline)
             } else {
                 (RefusalKind::Held, DecidedBy::Policy)
@@ -296,7 +315,9 @@ impl Call {
         }
         match budget.reserve(now, a.cause) {
             Ok(()) => self.not_before = not_before,
-            Err(when) if self.policy.wait_for_budget => self.not_before = not_before.max(when),
+            Err(when) if self.policy.wait_for_budget && when <= limit => {
+                self.not_before = not_before.max(when);
+            }
             Err(when) => {
                 let mut plan = self.fail(RefusalKind::BudgetSpent, DecidedBy::Policy, a);
                 if let Plan::Fail(r) = &mut plan {

@@ -102,6 +102,15 @@ impl Default for ProviderPolicy {
 }
 
 impl ProviderPolicy {
+    /// The default policy under a bulk run: its breaker opens for a second first, since a run
+    /// would rather wait than fail items.
+    pub fn for_run() -> Self {
+        Self {
+            breaker: Some(BreakerPolicy::for_run()),
+            ..Self::default()
+        }
+    }
+
     /// The policy of a kind of gate.
     pub const fn gate(&self, scope: Scope) -> &GatePolicy {
         match scope {

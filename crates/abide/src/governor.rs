@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use abide_core::Scope;
@@ -24,8 +23,8 @@ use crate::target::{self, Target};
 /// How many generic providers are remembered; idle ones make room. Each is a few KiB.
 const REMEMBERED: usize = 10_000;
 
-/// How often the store is looked at for what other processes wrote, while anything is sent or
-/// waits: new holds are seen within 100 ms.
+/// How often the store is looked at for what other processes wrote: new holds are seen within
+/// 100 ms.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Finds the configured provider of a host and port; `None` where it is its own.
@@ -52,7 +51,6 @@ pub(crate) struct Shared {
     remembered: Mutex<HashMap<StoreKey, StoredGate>>,
     dice: Mutex<fastrand::Rng>,
     listeners: Mutex<Vec<Listener>>,
-    used: AtomicU64,
 }
 
 impl fmt::Debug for Shared {
@@ -79,11 +77,6 @@ impl Shared {
     /// A throw of the dice in [0, 1).
     pub(crate) fn dice(&self) -> f64 {
         self.dice.lock().f64()
-    }
-
-    /// Notes that something is sent or waits.
-    pub(crate) fn touch(&self) {
-        self.used.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Tells whoever listens, and the log.
@@ -231,7 +224,6 @@ impl GovernorBuilder {
             remembered: Mutex::new(remembered),
             dice: Mutex::new(dice),
             listeners: Mutex::default(),
-            used: AtomicU64::new(0),
         };
         Ok(Governor {
             shared: Arc::new(shared),
@@ -282,6 +274,7 @@ impl Governor {
         if let Some(shard) = self.shards.read().get(name) {
             return Arc::clone(shard);
         }
+        let instance = self.shared.dice.lock().u64(..);
         let mut shards = self.shards.write();
         if let Some(shard) = shards.get(name) {
             return Arc::clone(shard);
@@ -296,7 +289,6 @@ impl Governor {
         }
         let named = self.policies.named.get(name);
         let treatment = named.unwrap_or(&self.policies.default);
-        let instance = self.shared.dice.lock().u64(..);
         let machine = Provider::new(treatment.policy.clone(), instance);
         let classify = treatment.classify.clone();
         let shard = Shard::new(name, Arc::clone(&self.shared), machine, classify);
@@ -364,40 +356,31 @@ impl Governor {
                 .read()
                 .get(stored.key.provider.as_str())
                 .map(Arc::clone);
-            self.shared
-                .remembered
-                .lock()
-                .insert(stored.key.clone(), stored.clone());
-            if let Some(shard) = shard {
-                shard.learn(&stored);
+            let known = shard.is_some_and(|shard| shard.learn(&stored));
+            if !known {
+                let mut remembered = self.shared.remembered.lock();
+                remembered.insert(stored.key.clone(), stored);
             }
         }
         Ok(())
     }
 
-    /// Keeps looking at the store while anything is sent or waits, until the last clone of this
-    /// governor is gone.
+    /// Keeps looking at the store until the last clone of this governor is gone. A look that finds
+    /// nothing new costs a few microseconds.
     pub fn keep_looking(&self) -> tokio::task::JoinHandle<()> {
         let shards = Arc::downgrade(&self.shards);
         let (shared, policies) = (Arc::clone(&self.shared), Arc::clone(&self.policies));
         tokio::spawn(async move {
-            let mut used = 0;
-            let mut idle = 0;
             while let Some(shards) = shards.upgrade() {
-                let now = shared.used.load(Ordering::Relaxed);
-                idle = if now == used { idle + 1 } else { 0 };
-                used = now;
-                // A second without traffic may still have waiters: looked at less often.
-                if idle < 20 || idle % 2 == 0 {
-                    let governor = Self {
-                        shared: Arc::clone(&shared),
-                        policies: Arc::clone(&policies),
-                        shards,
-                    };
-                    if let Err(e) = governor.look() {
-                        tracing::warn!(error = %e, "the store cannot be read; local holds stay");
-                    }
+                let governor = Self {
+                    shared: Arc::clone(&shared),
+                    policies: Arc::clone(&policies),
+                    shards,
+                };
+                if let Err(e) = governor.look() {
+                    tracing::warn!(error = %e, "the store cannot be read; local holds stay");
                 }
+                drop(governor);
                 tokio::time::sleep(LOOK).await;
             }
         })

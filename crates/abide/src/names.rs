@@ -4,7 +4,7 @@
 //! own key. Neither lets a credential be read back.
 
 use abide_core::Scope;
-use abide_core::gate::{GateKey, GateSpec, KeyHasher};
+use abide_core::gate::{GateSpec, KeyHasher};
 use abide_store::StoreKey;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
@@ -77,15 +77,9 @@ fn truncate(mac: &[u8]) -> [u8; 16] {
     out
 }
 
-/// The parts from which a gate is named in the store, kept beside its key.
+/// A gate's names: in memory and in the store.
 #[derive(Clone, Debug)]
 pub(crate) struct GateName {
     pub(crate) spec: GateSpec,
-    pub(crate) part: Credential,
-}
-
-impl GateName {
-    pub(crate) const fn key(&self) -> GateKey {
-        self.spec.key
-    }
+    pub(crate) stored: StoreKey,
 }

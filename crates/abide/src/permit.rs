@@ -6,12 +6,13 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use abide_core::Finding;
 use abide_core::call::Call;
 use abide_core::provider::{Admit, Outcome, Pass, Request, Start, Ticket};
 use abide_core::queue::Urgency;
 use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
+use abide_core::{Finding, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::shard::{Grant, Handle, Shard, State};
@@ -37,6 +38,8 @@ pub struct Admission {
     pub wire: Option<Arc<Semaphore>>,
     /// To be done before the send.
     pub before_start: Option<BeforeStart>,
+    /// The longest closing waited for, within the call's own limits; no bound when absent.
+    pub closing_max: Option<Duration>,
 }
 
 impl fmt::Debug for Admission {
@@ -57,6 +60,7 @@ impl Admission {
             fair: 0,
             wire: None,
             before_start: None,
+            closing_max: None,
         }
     }
 }
@@ -81,50 +85,40 @@ impl Permit {
         admission: &Admission,
         call: &mut Call,
     ) -> Result<Self, Box<Refusal>> {
-        let mut next = shard.with(|s, now| {
-            let limits = call.asks(now);
-            let gates = shard.gates(s, now, &admission.target);
-            let request = Request {
-                gates,
-                cost: admission.cost,
-                urgency: admission.urgency,
-                fair: admission.fair,
-                not_before: limits.not_before,
-                expires: limits.expires,
-                hold_limit: limits.hold_limit,
-            };
-            match s.machine.admit(now, &request) {
-                Admit::Refuse(r) => Next::Refused(Box::new(call.turned_away(now, *r))),
-                Admit::Waiting(ticket) => Next::Wait(ticket, Shard::wait_for(s, ticket)),
-                Admit::Go(pass) => Self::start(shard, s, now, pass, admission, call),
-            }
-        });
+        let mut next = shard.with(|s, now| Self::ask(shard, s, now, None, admission, call));
         loop {
-            let pass = match next {
+            next = match next {
                 Next::Sent(permit) => return Ok(permit),
                 Next::Refused(r) => return Err(r),
-                Next::Wait(ticket, rx) => match (Waiting {
-                    shard: Some(shard),
-                    ticket,
-                    rx,
-                })
-                .granted()
-                .await
-                {
-                    Ok(pass) => pass,
-                    Err(r) => {
-                        let now = shard.shared().clock.now();
-                        return Err(Box::new(call.turned_away(now, *r)));
-                    }
-                },
-                Next::Wire(pass) => {
-                    let mut unsent = Unsent {
-                        shard,
-                        pass: Some(pass),
+                Next::Wait(ticket, rx) => {
+                    let waiting = Waiting {
+                        shard: Some(shard),
+                        ticket,
+                        rx,
                     };
+                    match waiting.granted().await {
+                        Ok(pass) => {
+                            shard.with(|s, now| Self::place(shard, s, now, pass, admission, call))
+                        }
+                        Err(r) => {
+                            let now = shard.shared().clock.now();
+                            return Err(Box::new(call.turned_away(now, *r)));
+                        }
+                    }
+                }
+                // A pass is not kept for a place: its slot would be spent in a burst later. With
+                // a place in hand, leave is asked for anew.
+                Next::Wire => {
                     let place = match &admission.wire {
                         Some(wire) => Arc::clone(wire).acquire_owned().await.ok(),
                         None => None,
+                    };
+                    shard.with(|s, now| Self::ask(shard, s, now, place, admission, call))
+                }
+                Next::Ready(pass, place) => {
+                    let mut unsent = Unsent {
+                        shard,
+                        pass: Some(pass),
                     };
                     if let Some(before) = &admission.before_start
                         && let Err(why) = before().await
@@ -135,39 +129,84 @@ impl Permit {
                     let Some(pass) = unsent.pass.take() else {
                         return Err(closed());
                     };
-                    next = shard.with(|s, now| Self::start_with(shard, s, now, pass, place, call));
-                    continue;
+                    shard.with(|s, now| Self::start(shard, s, now, pass, place, call))
                 }
             };
-            next = shard.with(|s, now| Self::start(shard, s, now, pass, admission, call));
         }
+    }
+
+    fn ask(
+        shard: &Handle,
+        s: &mut State,
+        now: Instant,
+        place: Option<OwnedSemaphorePermit>,
+        admission: &Admission,
+        call: &mut Call,
+    ) -> Next {
+        let limits = call.asks(now);
+        let gates = shard.gates(s, now, &admission.target);
+        let closing = admission.closing_max.map_or(Instant::FAR, |d| now.after(d));
+        let request = Request {
+            gates,
+            cost: admission.cost,
+            urgency: admission.urgency,
+            fair: admission.fair,
+            not_before: limits.not_before,
+            expires: limits.expires,
+            hold_limit: limits.hold_limit.min(closing),
+        };
+        match s.machine.admit(now, &request) {
+            Admit::Refuse(r) => Next::Refused(Box::new(call.turned_away(now, *r))),
+            // Whoever waits has no place on the wire.
+            Admit::Waiting(ticket) => Next::Wait(ticket, Shard::wait_for(s, ticket)),
+            Admit::Go(pass) if place.is_some() => {
+                Self::ready(shard, s, now, pass, place, admission, call)
+            }
+            Admit::Go(pass) => Self::place(shard, s, now, pass, admission, call),
+        }
+    }
+
+    /// Takes a place on the wire for a pass, or gives the pass back until there is one.
+    fn place(
+        shard: &Handle,
+        s: &mut State,
+        now: Instant,
+        pass: Pass,
+        admission: &Admission,
+        call: &mut Call,
+    ) -> Next {
+        let place = match &admission.wire {
+            None => None,
+            Some(wire) => match Arc::clone(wire).try_acquire_owned() {
+                Ok(place) => Some(place),
+                Err(_) => {
+                    s.machine.settle(now, pass, &Outcome::NotSent);
+                    return Next::Wire;
+                }
+            },
+        };
+        Self::ready(shard, s, now, pass, place, admission, call)
+    }
+
+    fn ready(
+        shard: &Handle,
+        s: &mut State,
+        now: Instant,
+        pass: Pass,
+        place: Option<OwnedSemaphorePermit>,
+        admission: &Admission,
+        call: &mut Call,
+    ) -> Next {
+        if admission.before_start.is_some() {
+            return Next::Ready(pass, place);
+        }
+        Self::start(shard, s, now, pass, place, call)
     }
 
     fn start(
         shard: &Handle,
         s: &mut State,
-        now: abide_core::Instant,
-        pass: Pass,
-        admission: &Admission,
-        call: &mut Call,
-    ) -> Next {
-        if admission.before_start.is_some() {
-            return Next::Wire(pass);
-        }
-        let place = match &admission.wire {
-            None => None,
-            Some(wire) => match Arc::clone(wire).try_acquire_owned() {
-                Ok(place) => Some(place),
-                Err(_) => return Next::Wire(pass),
-            },
-        };
-        Self::start_with(shard, s, now, pass, place, call)
-    }
-
-    fn start_with(
-        shard: &Handle,
-        s: &mut State,
-        now: abide_core::Instant,
+        now: Instant,
         pass: Pass,
         wire: Option<OwnedSemaphorePermit>,
         call: &mut Call,
@@ -222,10 +261,13 @@ enum Next {
     Refused(Box<Refusal>),
     Sent(Permit),
     Wait(Ticket, oneshot::Receiver<Grant>),
-    Wire(Pass),
+    /// Leave to send, and a place on the wire; something is to be done first.
+    Ready(Pass, Option<OwnedSemaphorePermit>),
+    /// No place on the wire.
+    Wire,
 }
 
-/// A pass that waits for a place on the wire; dropping it is a refund.
+/// A pass that waits for what is to be done before its start; dropping it is a refund.
 struct Unsent<'a> {
     shard: &'a Handle,
     pass: Option<Pass>,

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use abide_core::classify::ClassifyPolicy;
-use abide_core::gate::{GateKey, GateSet};
+use abide_core::gate::{GateKey, GateSet, GateSpec};
 use abide_core::hold::Hold;
 use abide_core::provider::{Action, Event, GateView, News, Pass, Provider, Ticket};
 use abide_core::refusal::Refusal;
 use abide_core::{Instant, Scope, Skew};
-use abide_store::StoredGate;
+use abide_store::{StoreKey, StoredGate};
 use parking_lot::Mutex;
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Notify, oneshot};
@@ -28,7 +28,7 @@ pub(crate) type Grant = Result<Pass, Box<Refusal>>;
 
 /// A timer sleeps no longer than this at once: it counts time awake only, and must look again
 /// after the machine was suspended.
-const NAP: Duration = Duration::from_secs(10);
+pub(crate) const NAP: Duration = Duration::from_secs(10);
 
 /// A shared handle to one provider.
 pub type Handle = Arc<Shard>;
@@ -122,14 +122,20 @@ impl Shard {
         })
     }
 
+    /// The hold that closes a target longest, and until when it is closed at all (an open breaker
+    /// closes too).
+    pub(crate) fn closing(self: &Arc<Self>, target: &Target) -> (Option<Hold>, Option<Instant>) {
+        self.with(|s, now| {
+            let set = self.gates(s, now, target);
+            (s.machine.held(now, &set), s.machine.closed_until(now, &set))
+        })
+    }
+
     /// Whether nobody would miss this provider.
     pub(crate) fn is_idle(&self) -> bool {
         let now = self.shared.clock.now();
         let state = self.state.lock();
-        state.waiters.is_empty()
-            && state.machine.view(now).iter().all(|g| {
-                g.in_flight == 0 && g.waiting == 0 && g.closed_until.is_none() && !g.in_episode
-            })
+        state.waiters.is_empty() && state.machine.is_idle(now)
     }
 
     /// The keys of the gates a target passes: provider, account.
@@ -150,71 +156,76 @@ impl Shard {
         let names = &self.shared.names;
         let provider = Credential::default();
         let named = [
-            GateName {
-                spec: names.spec(Scope::Provider, &self.name, provider.bytes()),
-                part: provider,
-            },
-            GateName {
-                spec: names.spec(Scope::Account, &self.name, target.account.bytes()),
-                part: target.account,
-            },
+            (
+                names.spec(Scope::Provider, &self.name, provider.bytes()),
+                provider,
+            ),
+            (
+                names.spec(Scope::Account, &self.name, target.account.bytes()),
+                target.account,
+            ),
         ];
-        for n in &named {
-            if !s.machine.knows(n.key()) {
-                s.names.insert(n.key(), n.clone());
-                self.restore(s, now, n);
+        for (spec, part) in named {
+            if !s.machine.knows(spec.key) {
+                let stored = self.remember(s, spec, part);
+                self.restore(s, now, spec, &stored);
             }
         }
-        s.machine.gates(now, &[named[0].spec, named[1].spec])
+        s.machine.gates(now, &[named[0].0, named[1].0])
     }
 
-    fn restore(&self, s: &mut State, now: Instant, n: &GateName) {
-        let key = self
+    /// Keeps a gate's name for the store, and drops those of gates that were forgotten.
+    fn remember(&self, s: &mut State, spec: GateSpec, part: Credential) -> StoreKey {
+        let stored = self
             .shared
             .names
-            .stored(n.spec.scope, &self.name, n.part.bytes());
-        let Some(stored) = self.shared.remembered(&key) else {
+            .stored(spec.scope, &self.name, part.bytes());
+        if s.names.len() > 2 * s.machine.remembered() + 64 {
+            let machine = &s.machine;
+            s.names.retain(|key, _| machine.knows(*key));
+        }
+        let name = GateName {
+            spec,
+            stored: stored.clone(),
+        };
+        s.names.insert(spec.key, name);
+        stored
+    }
+
+    fn restore(&self, s: &mut State, now: Instant, spec: GateSpec, key: &StoreKey) {
+        let Some(stored) = self.shared.remembered(key) else {
             return;
         };
         for news in persist::news(&stored, self.shared.clock.moment(), true) {
-            s.machine.learn(now, n.spec, news);
+            s.machine.learn(now, spec, news);
         }
     }
 
-    /// Takes in what another process wrote, for a gate known here.
-    pub(crate) fn learn(self: &Arc<Self>, stored: &StoredGate) {
+    /// Takes in what another process wrote; returns whether its gate is known here.
+    pub(crate) fn learn(self: &Arc<Self>, stored: &StoredGate) -> bool {
         let moment = self.shared.clock.moment();
         self.with(|s, now| {
-            let found = s.names.values().find(|n| {
-                self.shared
-                    .names
-                    .stored(n.spec.scope, &self.name, n.part.bytes())
-                    == stored.key
-            });
+            let found = s.names.values().find(|n| n.stored.gate == stored.key.gate);
             let Some(spec) = found.map(|n| n.spec) else {
-                return;
+                return false;
             };
             for news in persist::news(stored, moment, false) {
                 s.machine.learn(now, spec, news);
             }
-        });
+            true
+        })
     }
 
     /// Places or lifts a hold on the whole provider, as a person wants it.
     pub(crate) fn tell(self: &Arc<Self>, news: News) {
         self.with(|s, now| {
             let provider = Credential::default();
-            let n = GateName {
-                spec: self
-                    .shared
-                    .names
-                    .spec(Scope::Provider, &self.name, provider.bytes()),
-                part: provider,
-            };
-            if !s.machine.knows(n.key()) {
-                s.names.insert(n.key(), n.clone());
+            let names = &self.shared.names;
+            let spec = names.spec(Scope::Provider, &self.name, provider.bytes());
+            if !s.machine.knows(spec.key) {
+                self.remember(s, spec, provider);
             }
-            s.machine.learn(now, n.spec, news);
+            s.machine.learn(now, spec, news);
         });
     }
 
@@ -227,10 +238,7 @@ impl Shard {
             .iter()
             .filter_map(|r| {
                 let n = state.names.get(&r.key)?;
-                let key = self
-                    .shared
-                    .names
-                    .stored(n.spec.scope, &self.name, n.part.bytes());
+                let key = n.stored.clone();
                 Some(persist::record(key, r, u64::MAX, moment))
             })
             .collect()
@@ -239,8 +247,9 @@ impl Shard {
     /// Waits for a ticket: the receiver gets the grant or the refusal.
     pub(crate) fn wait_for(s: &mut State, ticket: Ticket) -> oneshot::Receiver<Grant> {
         let (tx, rx) = oneshot::channel();
-        if s.runtime.is_none() {
-            s.runtime = Runtime::try_current().ok();
+        // The latest runtime: an earlier one may be gone.
+        if let Ok(runtime) = Runtime::try_current() {
+            s.runtime = Some(runtime);
         }
         s.waiters.insert(ticket, tx);
         rx
@@ -296,10 +305,7 @@ impl Shard {
             Action::Emit(event) => deeds.events.push(event),
             Action::Persist { record, revision } => {
                 if let Some(n) = state.names.get(&record.key) {
-                    let key = self
-                        .shared
-                        .names
-                        .stored(n.spec.scope, &self.name, n.part.bytes());
+                    let key = n.stored.clone();
                     let moment = self.shared.clock.moment();
                     deeds
                         .puts
@@ -333,6 +339,10 @@ impl Shard {
 
     /// The one timer of a provider: sleeps until the machine has something to do.
     async fn time(self: Arc<Self>) {
+        let mut alive = Alive {
+            shard: &self,
+            ended: false,
+        };
         loop {
             let now = self.shared.clock.now();
             let at = {
@@ -345,6 +355,7 @@ impl Shard {
                     None => {
                         state.timer_at = Instant::FAR;
                         state.timing = false;
+                        alive.ended = true;
                         return;
                     }
                 }
@@ -363,6 +374,22 @@ impl Shard {
                 s.machine.wake(now);
                 s.timer_at = s.machine.next_wake().unwrap_or(Instant::FAR);
             });
+        }
+    }
+}
+
+/// Notes that a timer died with its runtime, so that the next waiter starts another.
+struct Alive<'a> {
+    shard: &'a Shard,
+    ended: bool,
+}
+
+impl Drop for Alive<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            let mut state = self.shard.state.lock();
+            state.timing = false;
+            state.timer_at = Instant::FAR;
         }
     }
 }

@@ -289,7 +289,7 @@ fn http_headers() -> http::HeaderMap {
 async fn health_is_remembered_by_the_store() {
     use abide::core::provider::Outcome;
     use abide::core::{Finding, Verdict};
-    let store: Arc<dyn abide::store::Store> = Arc::new(abide::store::Memory::new([1; 32]));
+    let store: Arc<dyn abide::store::Store> = Arc::new(Memory::new([1; 32]));
     let build = || {
         let governor = Governor::builder().store(Arc::clone(&store)).build();
         governor.expect("a memory store can be read")

@@ -50,7 +50,7 @@ impl Sink for Counted {
 pub(super) async fn job(args: &Args) -> anyhow::Result<Figures> {
     let server = provider()?;
     let base = Url::parse(&server.url()).context("the simulated provider has no address")?;
-    let mut policy = ProviderPolicy::default();
+    let mut policy = ProviderPolicy::for_run();
     policy.provider.concurrency = args.concurrency;
     let governor = Governor::builder().policy(policy).build()?;
     let client = Client::builder().governor(governor.clone()).build()?;

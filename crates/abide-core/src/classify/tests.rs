@@ -372,7 +372,7 @@ fn a_failed_exchange_is_an_outage_that_never_holds() {
         phase: Phase::Body,
         kind: TransportKind::Reset,
     });
-    assert_eq!((cut.scope, cut.health), (Scope::Request, Health::Failure));
+    assert_eq!((cut.scope, cut.health), (Scope::Request, Health::Neutral));
 }
 
 proptest! {

@@ -5,7 +5,7 @@
 //! several of them together.
 
 use crate::finding::Finding;
-use crate::verdict::{Scope, Verdict};
+use crate::verdict::{Health, Scope, Verdict};
 
 /// One failure of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,7 +63,10 @@ pub enum TransportKind {
 pub const fn of_transport(transport: &Transport) -> Finding {
     let mut finding = Finding::of(Verdict::Unavailable);
     finding.scope = match transport.phase {
-        Phase::Body => Scope::Request,
+        Phase::Body => {
+            finding.health = Health::Neutral;
+            Scope::Request
+        }
         Phase::Connect | Phase::Send | Phase::Head => Scope::Provider,
     };
     finding

@@ -48,6 +48,10 @@ impl Provider {
         let policy = self.policy.gate(self.gates[g as usize].scope).clone();
         let gate = &mut self.gates[g as usize];
         let held = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
+        if again && !held {
+            // Said once already: what has ended since, or was lifted, is not opened again.
+            return;
+        }
         let opens = gate.episode.is_none();
         let rung = match &gate.episode {
             None => 0,

@@ -30,6 +30,9 @@ pub enum Outcome {
     },
     /// Nothing was sent: what was paid is given back.
     NotSent,
+    /// Nothing was sent, since there was no way to the provider: what was paid is given back, and
+    /// its breaker hears of it.
+    Unreached(Finding),
 }
 
 impl Provider {
@@ -81,6 +84,10 @@ impl Provider {
                 } else {
                     self.lose(now, slot);
                 }
+            }
+            Outcome::Unreached(finding) if started => {
+                self.unreached(now, slot, finding.health);
+                self.refund(now, slot);
             }
             _ => self.refund(now, slot),
         }
@@ -174,6 +181,34 @@ impl Provider {
         // A real cost told by the answer is charged or refunded against what was reserved.
         if let Some(real) = f.readings.iter().find_map(|r| r.cost) {
             self.correct_cost(now, slot, real);
+        }
+    }
+
+    /// There was no way to the provider: its breaker and its next probe hear of it.
+    #[inline(never)]
+    fn unreached(&mut self, now: Instant, slot: u32, health: Health) {
+        for i in 0..self.entries[slot].len() {
+            let e = &self.entries[slot];
+            if !e.paid_at(i) {
+                continue;
+            }
+            let (rare, c) = (e.rare(), self.canonical(e.set[i]));
+            let gap = self.policy.gate(self.gates[c as usize].scope).probe_gap;
+            let gate = &mut self.gates[c as usize];
+            if let Some(ep) = &mut gate.episode {
+                ep.probe_lost(rare.probes[i], now.after(gap));
+            }
+            let turned = gate.note_health(now, health);
+            if let Some(b) = &mut gate.breaker
+                && let Some(until) = b.record(now, health, lease(rare.breakers[i]))
+            {
+                let key = gate.key;
+                self.emit(Event::BreakerOpened { key, until });
+                self.turn_away(now, c);
+            }
+            if turned {
+                self.persist(c);
+            }
         }
     }
 

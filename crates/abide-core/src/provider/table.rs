@@ -30,6 +30,17 @@ impl Provider {
         set
     }
 
+    /// Whether forgetting this provider would change nothing.
+    pub fn is_idle(&self, now: Instant) -> bool {
+        let idle = |g: &Gate| g.alias.is_some() || g.is_idle(now) && g.learned().is_none();
+        self.waiting == 0 && self.gates.iter().all(idle)
+    }
+
+    /// How many gates are remembered.
+    pub fn remembered(&self) -> usize {
+        self.index.len()
+    }
+
     /// Whether this gate is known already.
     pub fn knows(&self, key: GateKey) -> bool {
         self.index.contains_key(&key)

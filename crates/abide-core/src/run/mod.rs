@@ -171,6 +171,20 @@ impl Run {
 
     /// An item in hand was refused and could be sent again once the hold is over.
     pub fn refused(&mut self, now: Instant, lane: LaneId, item: Item, until: Instant) -> Turn {
+        let p = self.policy_of(lane);
+        let patience = p.wait_max.unwrap_or(p.patience).min(p.patience);
+        self.refused_within(now, lane, item, until, patience)
+    }
+
+    /// As [`refused`](Self::refused), for an item with a patience of its own.
+    pub fn refused_within(
+        &mut self,
+        now: Instant,
+        lane: LaneId,
+        item: Item,
+        until: Instant,
+        patience: Duration,
+    ) -> Turn {
         let lane = &mut self.lanes[lane.0 as usize];
         let p = lane.policy.clone();
         if lane.stopped.is_some() {
@@ -186,8 +200,8 @@ impl Run {
         w.count += 1;
         w.waited += until.since(now);
         let within = w.count <= p.max_waits
-            && w.waited <= p.patience
-            && until.since(now) <= p.wait_max.unwrap_or(p.patience);
+            && w.waited <= patience.max(p.patience)
+            && until.since(now) <= patience;
         if within && lane.affords(now, until, p.wait_budget) {
             Turn::Wait
         } else {
@@ -211,6 +225,12 @@ impl Run {
             && lane.affords(now, until, p.wait_budget);
         lane.close(now, until, affords);
         if affords { Turn::Wait } else { Turn::GiveUp }
+    }
+
+    /// Whether the wait budget of a lane covers waiting until then.
+    pub fn affords(&self, now: Instant, lane: LaneId, until: Instant) -> bool {
+        let lane = &self.lanes[lane.0 as usize];
+        lane.stopped.is_none() && lane.affords(now, until, lane.policy.wait_budget)
     }
 
     /// A lane is open again before its time (its hold was lifted).
@@ -280,7 +300,7 @@ impl Run {
         self.in_hand
     }
 
-    /// When a lane that has items opens again, if every such lane is closed now.
+    /// When the next of the lanes that are closed and have items opens again.
     pub fn next_opening(&self, now: Instant) -> Option<Instant> {
         let waiting = self
             .lanes

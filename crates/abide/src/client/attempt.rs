@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use abide_core::budget::RepeatCause;
 use abide_core::call::{Attempt, Call, CallPolicy, Plan, Safety};
-use abide_core::classify::{
-    Answer, Phase, RequestView, Transport, TransportKind, classify, of_transport,
-};
+use abide_core::classify::{Answer, RequestView, Transport, TransportKind, classify, of_transport};
 use abide_core::provider::Outcome;
 use abide_core::refusal::Refusal;
-use abide_core::{Finding, Instant, Moment, signal};
+use abide_core::{Finding, Instant, Moment, Scope, signal};
+use bytes::Bytes;
 use http::header::ACCEPT;
 
 use super::redirect;
@@ -25,6 +24,9 @@ use crate::transport;
 
 /// How much of a last answer is kept for the caller.
 const SAMPLE: usize = 64 * 1024;
+
+/// How long a body that nobody waits for may take to be read away.
+const DRAIN: Duration = Duration::from_secs(1);
 
 /// Where a bulk run has a say in its items' calls.
 pub(crate) trait Hooks: Send {
@@ -108,7 +110,6 @@ impl Client {
         };
         let mut shard = governor.provider(&target.provider);
         loop {
-            shared.touch();
             let permit = self
                 .admit(&shard, &target, options, &mut call, hooks)
                 .await?;
@@ -184,10 +185,17 @@ impl Client {
                         ));
                     }
                     let status = response.status();
-                    let not_before = response.finding().ask().map(|a| a.until);
-                    response.drain(0).await;
+                    // Only what was said of following it: a quota told along the way is this
+                    // provider's own, and its gates know.
+                    let asks = response.finding().asks.iter();
+                    let asked = asks.filter(|a| a.scope == Scope::Request).map(|a| a.until);
+                    let not_before = asked.max().unwrap_or(Instant::ORIGIN);
+                    self.drained(response, 0, &call).await;
+                    if let Some(refusal) = call.too_late(at.now, not_before) {
+                        return Err(turned(&shard, refusal, at, None, None));
+                    }
                     redirect::follow(&mut request, status, to);
-                    call.redirected(not_before.unwrap_or(Instant::ORIGIN));
+                    call.redirected(not_before);
                     if options.safety.is_none() {
                         call.set_safety(Safety::of(request.method()));
                     }
@@ -196,9 +204,8 @@ impl Client {
                     shard = governor.provider(&target.provider);
                 }
                 (Plan::Again, Ok(inner)) => {
-                    self.response(inner, permit, read.finding, &call)
-                        .drain(0)
-                        .await;
+                    let response = self.response(inner, permit, read.finding, &call);
+                    self.drained(response, 0, &call).await;
                 }
                 (Plan::Again | Plan::Return, Err(_)) => {
                     permit.settle(&outcome(&read));
@@ -206,7 +213,7 @@ impl Client {
                 (Plan::Fail(refusal), Ok(inner)) => {
                     let status = inner.status();
                     let response = self.response(inner, permit, read.finding, &call);
-                    let sample = response.drain(SAMPLE).await;
+                    let sample = self.drained(response, SAMPLE, &call).await;
                     return Err(turned(
                         &shard,
                         *refusal,
@@ -221,6 +228,16 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Reads away a body that nobody waits for, within reason: a connection that can be used
+    /// again is worth a moment, not the caller's deadline.
+    async fn drained(&self, response: Response, keep: usize, call: &Call) -> Bytes {
+        let left = call.time_left(self.inner.governor.clock().now());
+        let left = left.map_or(DRAIN, |left| left.min(DRAIN));
+        within(Some(left), response.drain(keep))
+            .await
+            .unwrap_or_default()
     }
 
     fn plan(&self, shard: &Handle, call: &mut Call, read: &Read, again: bool) -> Plan {
@@ -258,6 +275,7 @@ impl Client {
             fair: options.fair,
             wire: options.wire.clone(),
             before_start: options.before_start.clone(),
+            closing_max: None,
         };
         match hooks.acquire(shard, &admission, call).await {
             Ok(permit) => Ok(permit),
@@ -303,7 +321,7 @@ impl Client {
                     TransportKind::Timeout => RepeatCause::Timeout,
                     _ => RepeatCause::Failure,
                 },
-                unsent: t.phase == Phase::Connect,
+                unsent: t.phase.is_unsent(),
             },
         }
     }
@@ -342,6 +360,9 @@ struct Read {
 }
 
 fn outcome(read: &Read) -> Outcome {
+    if read.unsent {
+        return Outcome::Unreached(read.finding.clone());
+    }
     Outcome::Answered(read.finding.clone())
 }
 

@@ -96,9 +96,15 @@ impl fmt::Debug for CallOptions {
     }
 }
 
+/// An HTTP client's builder, and whose TLS it is to have.
+enum Http {
+    Ours(reqwest::ClientBuilder),
+    Theirs(reqwest::ClientBuilder),
+}
+
 /// Builds a [`Client`].
 pub struct ClientBuilder {
-    http: Option<reqwest::ClientBuilder>,
+    http: Option<Http>,
     roots: Vec<CertificateDer<'static>>,
     governor: Option<Governor>,
     call: CallPolicy,
@@ -147,7 +153,7 @@ impl Client {
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let mut builder = Self::builder();
-        builder.http = Some(http);
+        builder.http = Some(Http::Theirs(http));
         builder.build()
     }
 
@@ -206,15 +212,11 @@ impl ClientBuilder {
     /// Starts from an HTTP client's builder; TLS is set up here all the same.
     #[must_use]
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
-        self.http = Some(match tls::config(std::mem::take(&mut self.roots)) {
-            Ok(config) => http.tls_backend_preconfigured(config),
-            Err(_) => http,
-        });
+        self.http = Some(Http::Ours(http));
         self
     }
 
-    /// Trusts these certificate authorities in addition to the platform's. To be called before
-    /// [`http`](Self::http).
+    /// Trusts these certificate authorities in addition to the platform's.
     #[must_use]
     pub fn roots(mut self, roots: Vec<CertificateDer<'static>>) -> Self {
         self.roots.extend(roots);
@@ -247,15 +249,16 @@ impl ClientBuilder {
     /// # Errors
     /// When the HTTP client cannot be set up.
     pub fn build(self) -> Result<Client, Error> {
+        let own = |http: reqwest::ClientBuilder| {
+            let tls = tls::config(self.roots).map_err(|e| Error::Build(e.to_string()))?;
+            Ok::<_, Error>(http.tls_backend_preconfigured(tls))
+        };
         let http = match self.http {
-            Some(http) => http,
-            None => {
-                let tls = tls::config(self.roots).map_err(|e| Error::Build(e.to_string()))?;
-                reqwest::Client::builder()
-                    .tls_backend_preconfigured(tls)
-                    .connect_timeout(IDLE)
-                    .read_timeout(IDLE)
-            }
+            Some(Http::Theirs(http)) => http,
+            Some(Http::Ours(http)) => own(http)?,
+            None => own(reqwest::Client::builder()
+                .connect_timeout(IDLE)
+                .read_timeout(IDLE))?,
         };
         let http = http
             .redirect(reqwest::redirect::Policy::none())

@@ -3,10 +3,7 @@
 //! Each hop is a request of its own and passes its own gates. A POST becomes a GET after 301, 302
 //! and 303, as every client does; credentials do not cross an origin.
 
-use http::header::{
-    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, LOCATION,
-    PROXY_AUTHORIZATION, TRANSFER_ENCODING, WWW_AUTHENTICATE,
-};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, StatusCode};
 use url::Url;
 
@@ -50,9 +47,6 @@ pub(super) fn follow(request: &mut reqwest::Request, status: StatusCode, to: Url
         }
     }
     if to.origin() != request.url().origin() {
-        for name in [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, WWW_AUTHENTICATE] {
-            request.headers_mut().remove(name);
-        }
         crate::target::drop_credentials(request.headers_mut());
     }
     *request.url_mut() = to;
@@ -60,13 +54,16 @@ pub(super) fn follow(request: &mut reqwest::Request, status: StatusCode, to: Url
 
 #[cfg(test)]
 mod tests {
+    use http::header::AUTHORIZATION;
+
     use super::*;
 
     fn request(method: Method) -> reqwest::Request {
         let mut r = reqwest::Request::new(method, Url::parse("https://a.example/x").unwrap());
         r.headers_mut()
             .insert(AUTHORIZATION, "Bearer s".parse().unwrap());
-        r.headers_mut().insert("x-api-key", "s".parse().unwrap());
+        r.headers_mut()
+            .insert("x-goog-api-key", "s".parse().unwrap());
         *r.body_mut() = Some("body".into());
         r
     }

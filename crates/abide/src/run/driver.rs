@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use abide_core::hold::Hold;
 use abide_core::provider::Event;
-use abide_core::run::{End, Item, LaneId, Run, Stop, Turn};
+use abide_core::run::{End, Item, LaneId, Run, Stop};
 use abide_core::{Instant, Moment, Verdict};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
@@ -17,6 +16,7 @@ use super::lanes::{Closed, Lanes};
 use super::{BulkPolicy, Outcome, Report, Sink, Source};
 use crate::client::Client;
 use crate::governor::Governor;
+use crate::shard::NAP;
 use crate::target::Target;
 
 /// Items in hand over all lanes: each costs a task of a few KiB while it waits.
@@ -253,64 +253,55 @@ impl<S: Source, K: Sink> Driver<S, K> {
     fn learn_closings(&self) {
         let now = self.now();
         for lane in self.lanes.ids() {
-            let l = self.lanes.get(lane);
-            if let Some(hold) = l.shard.held(&l.target) {
-                self.close(now, lane, &hold);
-            }
+            self.look(now, lane);
         }
     }
 
     fn heard(&self, provider: &Arc<str>, event: &Event) {
         let now = self.now();
         match event {
-            Event::HoldOpened { key, hold, .. } | Event::HoldLengthened { key, hold, .. } => {
+            Event::HoldOpened { key, .. }
+            | Event::HoldLengthened { key, .. }
+            | Event::BreakerOpened { key, .. }
+            | Event::EpisodeEnded { key }
+            | Event::HoldLifted { key, .. } => {
                 for lane in self.lanes.through(provider, *key) {
-                    self.close(now, lane, hold);
-                }
-            }
-            Event::BreakerOpened { key, until } => {
-                for lane in self.lanes.through(provider, *key) {
-                    let turn = self.closed(now, lane, *until);
-                    let closed = Closed {
-                        until: Some(*until),
-                        cause: Some(Verdict::Unavailable),
-                        ..Closed::default()
-                    };
-                    self.lanes.close(lane, turn, closed);
-                }
-            }
-            Event::EpisodeEnded { key } | Event::HoldLifted { key, .. } => {
-                for lane in self.lanes.through(provider, *key) {
-                    let mut run = self.run.lock();
-                    if run.stop(lane).is_none() {
-                        run.opened(now, lane);
-                        drop(run);
-                        self.lanes.open(lane);
-                    }
+                    self.look(now, lane);
                 }
             }
             _ => {}
         }
     }
 
-    fn close(&self, now: Instant, lane: LaneId, hold: &Hold) {
-        let turn = self.closed(now, lane, hold.until);
-        let closed = Closed {
-            until: Some(hold.until),
-            cause: Some(hold.cause),
-            ask: hold.ask,
-            leave: false,
-        };
-        self.lanes.close(lane, turn, closed);
-    }
-
-    fn closed(&self, now: Instant, lane: LaneId, until: Instant) -> Turn {
+    /// Tells a lane what closes it now: the longest of all closings of its gates, whichever gate
+    /// the news came from.
+    fn look(&self, now: Instant, lane: LaneId) {
+        let l = self.lanes.get(lane);
+        let (hold, until) = l.shard.closing(&l.target);
         let mut run = self.run.lock();
         if run.stop(lane).is_some() {
-            return Turn::GiveUp;
+            return;
         }
+        run.opened(now, lane);
+        let Some(until) = until else {
+            drop(run);
+            self.lanes.open(lane);
+            return;
+        };
         let patience = run.policy_of(lane).patience;
-        run.closed(now, lane, until, patience)
+        // Whether items of the run's own patience wait; those with one of their own decide alone.
+        let _ = run.closed(now, lane, until, patience);
+        let leave = !run.affords(now, lane, until);
+        drop(run);
+        self.lanes.close(
+            lane,
+            Closed {
+                until: Some(until),
+                cause: Some(hold.map_or(Verdict::Unavailable, |h| h.cause)),
+                ask: hold.and_then(|h| h.ask),
+                leave,
+            },
+        );
     }
 
     fn totals(&self, requests: u64, refusals: u64) -> Totals {
@@ -343,7 +334,8 @@ impl<S: Source, K: Sink> Driver<S, K> {
 async fn sleep(d: Option<Duration>) {
     match d {
         // A millisecond more: a timer that fires early would only spin.
-        Some(d) => tokio::time::sleep(d + Duration::from_millis(1)).await,
+        // No longer than a nap at once: a timer counts time awake only.
+        Some(d) => tokio::time::sleep(d.min(NAP) + Duration::from_millis(1)).await,
         None => std::future::pending().await,
     }
 }

@@ -38,7 +38,18 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
         admission: &Admission,
         call: &mut Call,
     ) -> Result<Permit, Refused> {
-        let mut closed = self.driver.lanes.get(self.lane).closed.subscribe();
+        let lane = self.driver.lanes.get(self.lane);
+        let elsewhere;
+        let mut admission = admission;
+        if !Arc::ptr_eq(shard, &lane.shard) {
+            // A redirect led to another provider, whose holds no lane of this item tells of.
+            elsewhere = Admission {
+                closing_max: Some(self.wanted.0),
+                ..admission.clone()
+            };
+            admission = &elsewhere;
+        }
+        let mut closed = lane.closed.subscribe();
         let refusal = {
             let permit = Permit::acquire(shard, admission, call);
             tokio::pin!(permit);
@@ -51,7 +62,11 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
                 }
                 tokio::select! {
                     biased;
-                    permit = &mut permit => return permit.map_err(Refused::Turned),
+                    permit = &mut permit => return permit.map_err(|r| match r.kind {
+                        // Nothing may be sent any more, which is not the provider's word.
+                        RefusalKind::Closed => Refused::Left,
+                        _ => Refused::Turned(r),
+                    }),
                     () = self.driver.stop.cancelled() => return Err(Refused::Left),
                     changed = closed.changed() => {
                         if changed.is_err() {
@@ -81,7 +96,7 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
         self.driver
             .run
             .lock()
-            .refused(now, self.lane, self.item, until)
+            .refused_within(now, self.lane, self.item, until, self.wanted.0)
             == Turn::Wait
     }
 }
@@ -147,8 +162,14 @@ fn prepare<S: Source, K: Sink>(
     let safety = wanted.safety;
     let writes = safety.unwrap_or_else(|| abide_core::call::Safety::of(request.method()))
         == abide_core::call::Safety::Write;
+    let run = driver.policy.run_of(lane);
+    let patience = wanted.patience.unwrap_or(run.patience);
+    let patience = run.wait_max.map_or(patience, |most| patience.min(most));
+    let mut call = driver.policy.call_of(lane).clone();
+    call.patience = patience;
+    call.wait_max = None;
     let mut options = CallOptions {
-        call: Some(driver.policy.call_of(lane).clone()),
+        call: Some(call),
         safety,
         urgency: wanted.urgency,
         fair: driver.fair,
@@ -165,9 +186,6 @@ fn prepare<S: Source, K: Sink>(
             Box::pin(async move { driver.sink.intend(item).await })
         }));
     }
-    let run = driver.policy.run_of(lane);
-    let patience = wanted.patience.unwrap_or(run.patience);
-    let patience = run.wait_max.map_or(patience, |most| patience.min(most));
     (request, options, Patience(patience))
 }
 

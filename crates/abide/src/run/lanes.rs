@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use abide_core::gate::GateKey;
 use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
-use abide_core::run::{LaneId, Run, Turn};
+use abide_core::run::{LaneId, Run};
 use abide_core::{Ask, Instant, Scope, Verdict};
 use tokio::sync::watch;
 
@@ -104,11 +104,8 @@ impl Lanes {
     }
 
     /// Tells a lane's waiting items of a closing.
-    pub(super) fn close(&self, id: LaneId, turn: Turn, closed: Closed) {
-        let leave = turn == Turn::GiveUp;
-        self.get(id)
-            .closed
-            .send_modify(|c| *c = Closed { leave, ..closed });
+    pub(super) fn close(&self, id: LaneId, closed: Closed) {
+        self.get(id).closed.send_modify(|c| *c = closed);
     }
 
     pub(super) fn open(&self, id: LaneId) {

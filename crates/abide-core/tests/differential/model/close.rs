@@ -40,6 +40,9 @@ impl Model {
         let policy = self.policy.gate(self.gates[g].scope).clone();
         let (order, sent) = (self.calls[c].order, self.calls[c].sent);
         let gate = &mut self.gates[g];
+        if again && gate.held(now).is_none() {
+            return;
+        }
         let opens = gate.episode.is_none();
         let rung = match &gate.episode {
             None => 0,
