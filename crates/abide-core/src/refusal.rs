@@ -119,7 +119,11 @@ impl Refusal {
             (RefusalKind::DeadlineTooSoon, _) => "cannot be asked before this request's deadline",
             (RefusalKind::Closed, _) => "is not asked any more: shut down",
             (RefusalKind::BudgetSpent, _) => "failed, and the budget for repeats is spent",
-            (RefusalKind::AttemptsSpent, Some(v)) if v.is_rate_limited() => "kept refusing",
+            (RefusalKind::AttemptsSpent, Some(v)) if v.is_rate_limited() => match self.attempts {
+                0 | 1 => "refused",
+                _ => "kept refusing",
+            },
+            (RefusalKind::AttemptsSpent, _) if self.attempts <= 1 => "failed",
             (RefusalKind::AttemptsSpent, _) => "kept failing",
         };
         match self.retry_at {

@@ -32,6 +32,9 @@ fn usage(flag: &str, why: impl std::fmt::Display) -> anyhow::Error {
 
 impl Setup {
     pub(crate) fn new(args: &Args) -> anyhow::Result<Self> {
+        if args.proxy.is_none() {
+            env_proxies()?;
+        }
         let config = crate::config::load(args.config.as_deref(), flags(args))?;
         let fetch = config.fetch();
         let mut bulk = BulkPolicy::default();
@@ -175,8 +178,38 @@ fn roots(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
 }
 
 fn proxy(address: &str) -> anyhow::Result<reqwest::Proxy> {
+    known_proxy(address).map_err(|why| usage("--proxy", why))?;
     // The address may carry a password: it is not repeated.
     reqwest::Proxy::all(address).map_err(|_| usage("--proxy", "this is no proxy's address"))
+}
+
+/// A proxy that cannot be used must not mean that requests go out directly.
+fn known_proxy(address: &str) -> Result<(), &'static str> {
+    match address.split_once("://") {
+        Some(("http" | "https", rest)) if !rest.is_empty() => Ok(()),
+        Some(_) => Err("only proxies of http:// and https:// are spoken to"),
+        None if address.parse::<http::uri::Authority>().is_ok() => Ok(()),
+        None => Err("this is no proxy's address"),
+    }
+}
+
+/// Checks the proxies of the environment, which the HTTP client would pass over in silence.
+fn env_proxies() -> anyhow::Result<()> {
+    for name in [
+        "HTTP_PROXY",
+        "http_proxy",
+        "HTTPS_PROXY",
+        "https_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+    ] {
+        if let Ok(address) = std::env::var(name)
+            && !address.trim().is_empty()
+        {
+            known_proxy(address.trim()).map_err(|why| usage(name, why))?;
+        }
+    }
+    Ok(())
 }
 
 fn statuses(list: &str) -> anyhow::Result<Vec<(u16, u16)>> {

@@ -19,6 +19,10 @@ use crate::governor::Governor;
 use crate::shard::NAP;
 use crate::target::Target;
 
+/// How long what is on the wire may take once the run was told to stop: longer than an answer
+/// takes, shorter than a service manager waits before it kills.
+const GRACE: Duration = Duration::from_secs(20);
+
 /// Items in hand over all lanes: each costs a task of a few KiB while it waits.
 const HANDS: usize = 16_384;
 
@@ -132,8 +136,16 @@ impl<S: Source, K: Sink> Driver<S, K> {
         // A hand works item after item: a task that only ends when there is nothing to take costs
         // no wake-up an item.
         let mut hands: JoinSet<()> = JoinSet::new();
+        let mut ends: Option<Instant> = None;
         loop {
             let stopping = self.stop.is_cancelled();
+            if stopping {
+                let at = *ends.get_or_insert_with(|| self.now().after(GRACE));
+                if at <= self.now() {
+                    // What is on the wire for so long is left there; a write's effect is unknown.
+                    hands.abort_all();
+                }
+            }
             if !stopping {
                 self.fill(&mut hands);
                 self.end_stopped().await;
@@ -145,10 +157,13 @@ impl<S: Source, K: Sink> Driver<S, K> {
             if hands.is_empty() && (pending == 0 || stopping) {
                 return;
             }
-            let opens = opening.map(|at| at.since(self.now()));
+            let next = if stopping { ends } else { opening };
+            let opens = next.map(|at| at.since(self.now()));
             tokio::select! {
                 ended = hands.join_next(), if !hands.is_empty() => {
-                    if let Some(Err(e)) = ended {
+                    if let Some(Err(e)) = ended
+                        && !e.is_cancelled()
+                    {
                         tracing::error!(error = %e, "a hand of the run broke; its item is unfinished");
                     }
                 }

@@ -24,6 +24,8 @@ struct ItemHooks<'a, S, K> {
     item: Item,
     wanted: &'a Patience,
     body: Option<Bytes>,
+    /// Sends so far.
+    sent: u32,
 }
 
 /// What an item waits at holds at most.
@@ -62,11 +64,14 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
                 }
                 tokio::select! {
                     biased;
-                    permit = &mut permit => return permit.map_err(|r| match r.kind {
-                        // Nothing may be sent any more, which is not the provider's word.
-                        RefusalKind::Closed => Refused::Left,
-                        _ => Refused::Turned(r),
-                    }),
+                    permit = &mut permit => {
+                        self.sent += u32::from(permit.is_ok());
+                        return permit.map_err(|r| match r.kind {
+                            // Nothing may be sent any more, which is not the provider's word.
+                            RefusalKind::Closed => Refused::Left,
+                            _ => Refused::Turned(r),
+                        });
+                    }
                     () = self.driver.stop.cancelled() => return Err(Refused::Left),
                     changed = closed.changed() => {
                         if changed.is_err() {
@@ -123,9 +128,10 @@ pub(super) async fn work<S: Source, K: Sink>(
         item,
         wanted: &patience,
         body: None,
+        sent: 0,
     };
     let result = driver.client.run(request, &options, &mut hooks).await;
-    let body = hooks.body.take();
+    let (body, sent) = (hooks.body.take(), hooks.sent);
     let ended = match result {
         Ok(response) => Some(answered(driver, item, l, &response, body)),
         Err(Error::Left) => None,
@@ -136,7 +142,16 @@ pub(super) async fn work<S: Source, K: Sink>(
                 && matches!(&end, End::Refused(r) if r.kind == RefusalKind::Held);
             Some((report, if own { End::Failed } else { end }))
         }
-        Err(e) => Some((failed(item, l, e.to_string()), End::Failed)),
+        Err(e) => {
+            let report = failed(item, l, e.to_string());
+            Some((
+                Report {
+                    attempts: sent,
+                    ..report
+                },
+                End::Failed,
+            ))
+        }
     };
     ended.map(|(report, end)| {
         (
@@ -286,7 +301,7 @@ fn turned<S: Source, K: Sink>(
         status: t.last.as_ref().map(|l| l.status),
         attempts: r.attempts,
         waited: r.waited,
-        retry_at: if refused { t.retry_at() } else { None },
+        retry_at: t.retry_at(),
         reason: Some(t.to_string()),
         body: t
             .last

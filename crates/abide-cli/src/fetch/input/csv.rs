@@ -30,6 +30,9 @@ pub(super) fn header(raw: &[u8]) -> Result<Vec<String>, Bad> {
 
 /// One row.
 pub(super) fn row(raw: &[u8]) -> Result<ByteRecord, Bad> {
+    if raw.iter().filter(|b| **b == b'"').count() % 2 == 1 {
+        return Err(Bad::new(1, "a quote that is never closed"));
+    }
     let mut reader = builder().from_reader(raw);
     let mut row = ByteRecord::new();
     match reader.read_byte_record(&mut row) {

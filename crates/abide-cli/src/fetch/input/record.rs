@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
 use super::csv;
-use super::template::Template;
+use super::template::{Template, shown};
 use crate::fetch::args::Format;
 
 /// What is wrong with a record, and where in it.
@@ -56,6 +56,7 @@ pub(crate) struct Parser {
     headers: HeaderMap,
     template: Option<Template>,
     id_column: Option<usize>,
+    columns: usize,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -79,6 +80,7 @@ impl Parser {
             headers,
             template: None,
             id_column: None,
+            columns: 0,
         }
     }
 
@@ -95,17 +97,18 @@ impl Parser {
     ) -> Result<(), String> {
         let columns = csv::header(raw).map_err(|b| format!("line 1, {b}"))?;
         let Some(template) = template else {
-            let known = columns.join(", ");
             return Err(format!(
-                "CSV needs --url 'https://…/{{column}}'; the columns are: {known}"
+                "CSV needs --url 'https://…/{{{{column}}}}'; the columns are: {}",
+                shown(&columns)
             ));
         };
+        self.columns = columns.len();
         self.template = Some(Template::new(template, &columns)?);
         self.id_column = match id {
             Some(name) => match columns.iter().position(|c| c == name) {
                 Some(i) => Some(i),
                 None => {
-                    let known = columns.join(", ");
+                    let known = shown(&columns);
                     return Err(format!(
                         "--id: no column {name:?} in the input; it has: {known}"
                     ));
@@ -136,6 +139,10 @@ impl Parser {
             Format::Jsonl => self.json(raw, line),
             Format::Csv => {
                 let row = csv::row(raw)?;
+                if row.len() > self.columns {
+                    let (n, most) = (row.len(), self.columns);
+                    return Err(Bad::whole(format!("{n} fields under a header of {most}")));
+                }
                 let Some(template) = &self.template else {
                     return Err(Bad::whole("CSV without its header"));
                 };
@@ -164,10 +171,8 @@ impl Parser {
             None | Some(serde_json::Value::Null) => line.to_string(),
             Some(serde_json::Value::String(s)) if !s.is_empty() => s.clone(),
             Some(serde_json::Value::Number(n)) => n.to_string(),
-            Some(other) => {
-                return Err(Bad::whole(format!(
-                    "id must be a text or a number, not {other}"
-                )));
+            Some(_) => {
+                return Err(Bad::whole(format!("id must be a text or a number")));
             }
         };
         let address = url(read.url.trim())?;
@@ -193,12 +198,20 @@ impl Parser {
                 Some(Bytes::from(other.to_string()))
             }
         };
+        if headers.keys().any(is_framing) {
+            return Err(Bad::whole(
+                "Content-Length, Transfer-Encoding, Connection and Host are set by abide",
+            ));
+        }
         let method = match &line.method {
             Some(m) => Method::from_bytes(m.to_ascii_uppercase().as_bytes())
-                .map_err(|_| Bad::whole(format!("{m:?} is no method")))?,
+                .map_err(|_| Bad::whole("method: not a method's name"))?,
             None if body.is_some() => Method::POST,
             None => Method::GET,
         };
+        if method == Method::CONNECT {
+            return Err(Bad::whole("CONNECT opens tunnels; it fetches nothing"));
+        }
         let patience = match line.patience {
             None | Some(serde_json::Value::Null) => None,
             Some(serde_json::Value::Number(n)) => {
@@ -208,9 +221,11 @@ impl Parser {
                 Some(std::time::Duration::from_secs_f64(secs))
             }
             Some(serde_json::Value::String(s)) => {
-                Some(abide_config::duration(&s).map_err(|e| Bad::whole(format!("patience: {e}")))?)
+                Some(abide_config::duration(&s).map_err(|_| {
+                    Bad::whole("patience: no time; write a number of seconds, or 250ms, 30s, 5m")
+                })?)
             }
-            Some(other) => return Err(Bad::whole(format!("patience {other} is no time"))),
+            Some(_) => return Err(Bad::whole("patience: neither a text nor a number")),
         };
         let priority = line.priority.unwrap_or(3);
         if priority > 7 {
@@ -247,6 +262,9 @@ fn text(raw: &[u8]) -> Result<&str, Bad> {
 
 fn url(text: &str) -> Result<Url, Bad> {
     let text = text.trim_start_matches('\u{feff}');
+    if text.len() > LONGEST_URL {
+        return Err(Bad::new(1, "a URL of more than 60 KiB"));
+    }
     let url = Url::parse(text).map_err(|e| Bad::new(1, format!("not a URL: {e}")))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
@@ -257,6 +275,15 @@ fn url(text: &str) -> Result<Url, Bad> {
         )),
     }
 }
+
+/// Headers that say where a message ends or who it is for: wrong ones stall or split requests.
+fn is_framing(name: &HeaderName) -> bool {
+    use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
+    [CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE].contains(name)
+}
+
+/// The longest address, in bytes: what HTTP libraries and servers refuse beyond.
+const LONGEST_URL: usize = 60 * 1024;
 
 /// A header, checked.
 pub(crate) fn header_pair(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
@@ -306,7 +333,7 @@ mod tests {
             json(r#"{"url":"ftp://a.example/"}"#)
                 .unwrap_err()
                 .why
-                .contains("ftp")
+                .contains("http")
         );
         assert!(json(r#"{"url":"https://a.example/","priority":9}"#).is_err());
         assert!(json(r#"{"url":"https://a.example/","headers":{"a b":"c"}}"#).is_err());

@@ -28,12 +28,12 @@ impl Template {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
             let Some((name, after)) = after.split_once('}') else {
-                return Err(format!("--url {text}: a {{ without its }}"));
+                return Err(format!("--url: a {{ without its }}"));
             };
             let Some(column) = columns.iter().position(|c| c == name.trim()) else {
-                let known = columns.join(", ");
                 return Err(format!(
-                    "--url {text}: no column {name:?} in the input; it has: {known}"
+                    "--url: no column {name:?} in the input; it has: {}",
+                    shown(columns)
                 ));
             };
             parts.push(Part::Text(before.to_owned()));
@@ -43,7 +43,7 @@ impl Template {
         parts.push(Part::Text(rest.to_owned()));
         if !parts.iter().any(|p| matches!(p, Part::Column(_))) {
             return Err(format!(
-                "--url {text}: it names no {{column}}, so every row would ask the same"
+                "--url: it names no {{column}}, so every row would ask the same"
             ));
         }
         Ok(Self { parts })
@@ -68,6 +68,20 @@ impl Template {
             }
         }
         Ok(url)
+    }
+}
+
+/// Columns as they may be shown: a file that is no CSV has anything in its first line, secrets
+/// included.
+pub(super) fn shown(columns: &[String]) -> String {
+    let plain = |c: &&String| {
+        let safe = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '.');
+        c.len() <= 40 && c.chars().all(safe)
+    };
+    let names: Vec<&str> = columns.iter().filter(plain).map(String::as_str).collect();
+    match columns.len() - names.len() {
+        0 => names.join(", "),
+        n => format!("{} ({n} more are no names)", names.join(", ")),
     }
 }
 
