@@ -172,7 +172,7 @@ impl Parser {
             Some(serde_json::Value::String(s)) if !s.is_empty() => s.clone(),
             Some(serde_json::Value::Number(n)) => n.to_string(),
             Some(_) => {
-                return Err(Bad::whole(format!("id must be a text or a number")));
+                return Err(Bad::whole("id must be a text or a number"));
             }
         };
         let address = url(read.url.trim())?;
