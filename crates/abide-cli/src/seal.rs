@@ -82,14 +82,20 @@ fn stored(path: &Path, fresh: [u8; 32]) -> anyhow::Result<[u8; 32]> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     if !path.exists() {
         let temporary = path.with_extension(format!("key.{}", std::process::id()));
+        // Left by a process that had this number and was killed.
+        let _ = fs::remove_file(&temporary);
         let mut file = options
             .open(&temporary)
             .with_context(|| format!("{shown} cannot be made"))?;
         file.write_all(&fresh)
+            .and_then(|()| file.sync_all())
             .with_context(|| format!("{shown} cannot be written"))?;
         drop(file);
         // A link does not write over a key that is there already.
-        let _ = fs::hard_link(&temporary, path);
+        if fs::hard_link(&temporary, path).is_err() && !path.exists() {
+            // No links on this file system.
+            fs::rename(&temporary, path).with_context(|| format!("{shown} cannot be made"))?;
+        }
         let _ = fs::remove_file(&temporary);
     }
     let mut key = [0; 32];

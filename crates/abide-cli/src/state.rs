@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use abide::store::Store as _;
 use abide::store::sqlite::{Options, Sqlite};
 use anyhow::Context;
 use etcetera::BaseStrategy;
 
+use crate::fetch::Key;
 use crate::seal::Seal;
 
 /// The state of this installation.
@@ -15,6 +17,19 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The key of fingerprints: records may hold secrets, which an unkeyed hash would let one
+    /// guess at.
+    pub(crate) fn key(&self) -> Key {
+        let secret = u128::from_le_bytes(
+            self.store
+                .secret()
+                .first_chunk()
+                .copied()
+                .unwrap_or_default(),
+        );
+        (secret as u64, (secret >> 64) as u64)
+    }
+
     /// Opens the state: the folder given, or the platform's state directory.
     pub(crate) fn open(dir: Option<&Path>, fsync: bool) -> anyhow::Result<Self> {
         let mut options = Options::default();

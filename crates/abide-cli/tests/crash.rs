@@ -155,3 +155,22 @@ fn inv06_a_write_that_waited_at_a_kill_is_sent_on_resume() {
     assert!(count(&results, "failed") <= 2, "{results:?}");
     assert!(scene.server.truth().written_twice().is_empty());
 }
+
+/// Writes whose lines are gone have ended: they are told of, not sent again.
+#[test]
+fn inv06_a_deleted_output_sends_no_write_again() {
+    let scene = Scene::new(Plain::sized(10));
+    let url = scene.url("/item/1");
+    scene.write(
+        "in.jsonl",
+        &format!("{{\"id\":\"w\",\"method\":\"POST\",\"url\":\"{url}\"}}\n"),
+    );
+    let args = ["fetch", "in.jsonl", "--out", "out.jsonl", "--quiet"];
+    assert_eq!(code(&scene.run(&args)), 0);
+    std::fs::remove_file(scene.path("out.jsonl")).unwrap();
+    let again = scene.run(&[&args[..], &["--resume"]].concat());
+    assert_eq!(code(&again), 1, "{}", err(&again));
+    let reason = "its line was lost; it had ended done";
+    assert_eq!(scene.results("out.jsonl")["w"]["reason"], reason);
+    assert_eq!(scene.server.read(|t| t.requests), 1);
+}

@@ -335,3 +335,22 @@ fn several_threads_may_write_at_once() {
         (8_000, 0)
     );
 }
+
+#[test]
+fn what_is_reopened_is_unfinished_and_a_sent_write_stays_intended() {
+    let dir = tempdir().unwrap();
+    {
+        let store = Sqlite::open(dir.path()).unwrap();
+        let ledger = store.create_run(run("r", 2), owner("process 1")).unwrap();
+        let ends = [end(0, Outcome::Skipped), end(1, Outcome::Done)];
+        ledger.finish(&ends, upto(200)).unwrap();
+        ledger.reopen(&[0], &[1], upto(50)).unwrap();
+    }
+    let store = Sqlite::open(dir.path()).unwrap();
+    assert_eq!(store.run("r").unwrap().state, RunState::Interrupted);
+    let ledger = store.claim_run("r", owner("process 2")).unwrap();
+    assert_eq!(ledger.outcomes(), [None, None]);
+    assert_eq!(ledger.open_intents(), [1]);
+    assert_eq!(ledger.counts().finished(), 0);
+    assert_eq!(ledger.progress().committed, 50);
+}

@@ -16,9 +16,11 @@ pub(super) fn run(args: &Args, setup: &policy::Setup) -> anyhow::Result<Exit> {
     let mut writes = 0_u64;
     let mut each = |_: u32, parsed: &Parsed| {
         let host = parsed.url.host_str().unwrap_or_default();
-        let name = match parsed.url.port() {
-            Some(port) => format!("{host}:{port}"),
-            None => host.to_owned(),
+        let named = setup.provider_of(host, parsed.url.port_or_known_default().unwrap_or_default());
+        let name = match (named, parsed.url.port()) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(port)) => format!("{host}:{port}"),
+            (None, None) => host.to_owned(),
         };
         *providers.entry(name).or_default() += 1;
         let method = &parsed.wanted.method;
@@ -32,7 +34,7 @@ pub(super) fn run(args: &Args, setup: &policy::Setup) -> anyhow::Result<Exit> {
             ));
         }
     };
-    let read = open::read(args, setup.headers.clone(), &mut each)?;
+    let read = open::read(args, setup.headers.clone(), (0, 0), &mut each)?;
     report_bad(&read.items, args)?;
     let (all, bad) = (read.items.index.len(), read.items.index.bad.len());
     println!(

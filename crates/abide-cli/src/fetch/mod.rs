@@ -24,6 +24,7 @@ use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use args::Args;
+pub(crate) use input::Key;
 
 use crate::exit::Exit;
 use crate::state::State;
@@ -69,7 +70,7 @@ async fn fetch(args: &Args) -> anyhow::Result<Exit> {
     let opened = if args.resume {
         open::resume(args, &state, setup.headers.clone(), now, &mut each)?
     } else {
-        let read = open::read(args, setup.headers.clone(), &mut each)?;
+        let read = open::read(args, setup.headers.clone(), state.key(), &mut each)?;
         report_bad(&read.items, args)?;
         open::create(args, &state, read, now)?
     };
@@ -77,7 +78,11 @@ async fn fetch(args: &Args) -> anyhow::Result<Exit> {
     for item in &opened.pending {
         pending[*item as usize] = true;
     }
-    for item in &opened.unknown {
+    for item in opened
+        .unknown
+        .iter()
+        .chain(opened.lost.iter().map(|(item, _)| item))
+    {
         pending[*item as usize] = false;
     }
     for (item, target, priority) in &places {
@@ -105,11 +110,14 @@ impl Sink for Recorder {
     async fn intend(&self, item: Item) -> Result<(), String> {
         let ledger = Arc::clone(&self.ledger);
         let intended = tokio::task::spawn_blocking(move || ledger.intend(&[item])).await;
-        match intended {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(e)) => Err(e.to_string()),
-            Err(e) => Err(e.to_string()),
-        }
+        let why = match intended {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(e)) => e.to_string(),
+            Err(e) => e.to_string(),
+        };
+        self.writer
+            .broke(&format!("the run's state cannot be written: {why}"));
+        Err(why)
     }
 
     async fn take(&self, report: Report) {
@@ -169,6 +177,10 @@ async fn work(
                    look at the provider before sending it again";
         writer.send(failed(*item, why.to_owned())).await;
     }
+    for (item, outcome) in &opened.lost {
+        let why = format!("its line was lost; it had ended {outcome}");
+        writer.send(failed(*item, why)).await;
+    }
     for (item, bad) in &items.index.bad {
         if pending[*item as usize] {
             writer
@@ -201,6 +213,7 @@ async fn work(
         counts: ledger.counts(),
         progress: ledger.progress(),
         bad_lines,
+        retry_at: ledger.earliest_retry(),
         tally: &tally,
         totals: &totals,
         elapsed: clock.now().since(began),

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use abide::core::WallTime;
+use abide::core::call::Safety;
 use abide::store::sqlite::ledger::{
     Fingerprint, Ledger, NewRun, Outcome, Owner, RunError, RunState,
 };
@@ -13,7 +14,7 @@ use anyhow::{Context, bail};
 use http::HeaderMap;
 
 use super::args::{Args, Format};
-use super::input::{self, Index, Parsed, Parser, Visit};
+use super::input::{self, Index, Key, Parsed, Parser, Visit};
 use super::output::{self, Found, Target};
 use super::source::Items;
 use crate::exit::Usage;
@@ -29,6 +30,8 @@ pub(crate) struct Opened {
     pub(crate) pending: Vec<u32>,
     /// Writes that were in flight when an earlier process of this run ended.
     pub(crate) unknown: Vec<u32>,
+    /// Writes that ended, and how, but whose lines are gone. They are not sent again.
+    pub(crate) lost: Vec<(u32, Outcome)>,
     pub(crate) finished_before: u64,
 }
 
@@ -75,6 +78,7 @@ impl Visit for Gather<'_> {
 pub(crate) fn read(
     args: &Args,
     headers: HeaderMap,
+    key: Key,
     each: &mut dyn FnMut(u32, &Parsed),
 ) -> anyhow::Result<Read> {
     let stdin = args.input.as_os_str() == "-";
@@ -107,6 +111,7 @@ pub(crate) fn read(
         headers,
         args.url.as_deref(),
         args.id.as_deref(),
+        key,
         each,
     )
     .map(|(items, header)| Read {
@@ -123,11 +128,12 @@ fn index(
     headers: HeaderMap,
     template: Option<&str>,
     id: Option<&str>,
+    key: Key,
     each: &mut dyn FnMut(u32, &Parsed),
 ) -> Result<(Items, Option<Vec<u8>>), String> {
     let mut parser = Parser::new(format, headers);
     let mut gather = Gather { header: None, each };
-    let index = Index::read(&file, &mut parser, template, id, &mut gather)?;
+    let index = Index::read(&file, &mut parser, template, id, key, &mut gather)?;
     let header = gather.header;
     Ok((
         Items {
@@ -231,7 +237,7 @@ pub(crate) fn create(
         }
     }
     // Before the run exists, so that a refusal leaves nothing behind.
-    let target = output::open(args.out.as_deref(), false, 0)?;
+    let target = output::open(args.out.as_deref(), false, 0, args.fsync)?;
     if old {
         state.store.remove_run(&name)?;
     }
@@ -280,6 +286,7 @@ pub(crate) fn create(
         target,
         pending,
         unknown: Vec::new(),
+        lost: Vec::new(),
         finished_before: 0,
     })
 }
@@ -338,7 +345,7 @@ pub(crate) fn resume(
     let items = if from_state {
         stored(state, &ledger, &info.options, headers, each)?
     } else {
-        read(args, headers, each)?.items
+        read(args, headers, state.key(), each)?.items
     };
     let before: Vec<u8> = ledger.fingerprints()?.concat();
     if let Some(change) = items.index.changed_since(&before) {
@@ -352,6 +359,18 @@ pub(crate) fn resume(
         .out
         .clone()
         .or_else(|| info.output.as_ref().map(Into::into));
+    if let Some(path) = &args.out {
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let same = info.output.as_deref() == Some(&*whole.to_string_lossy());
+        if !same && std::fs::metadata(path).is_ok_and(|m| m.len() > 0) {
+            return Err(Usage(format!(
+                "run {name} writes to {}, and {} holds something else",
+                info.output.as_deref().unwrap_or("standard output"),
+                path.display()
+            ))
+            .into());
+        }
+    }
     let mut found = None;
     if let Some(path) = &out
         && std::fs::metadata(path).map_or(0, |m| m.len()) < committed
@@ -364,27 +383,44 @@ pub(crate) fn resume(
         });
     }
     let committed = found.as_ref().map_or(committed, |f| f.length);
-    let mut target = output::open(out.as_deref(), true, committed)?;
+    let mut target = output::open(out.as_deref(), true, committed, args.fsync)?;
     let mut progress = ledger.progress();
     progress.committed = committed;
     if args.retry_skipped
-        && let Some(length) = output::without_skipped(&mut target)?
+        && let Some(length) = output::without_skipped(&mut target, args.fsync)?
     {
         progress.committed = length;
     }
-    ledger.finish(&[], progress)?;
     let unknown = ledger.open_intents();
-    let outcomes = ledger.outcomes();
-    let is_pending = |item: u32| {
-        let outcome = outcomes.get(item as usize).copied().flatten();
-        match (outcome, &found) {
-            (Some(Outcome::Skipped), _) if args.retry_skipped => true,
-            (Some(_), Some(found)) => items.parsed(item).is_ok_and(|p| !found.ids.contains(&p.id)),
-            (Some(_), None) => false,
-            (None, _) => true,
+    let (mut pending, mut reopened, mut lost) = (Vec::new(), Vec::new(), Vec::new());
+    for (item, outcome) in (0_u32..).zip(ledger.outcomes()) {
+        let Some(outcome) = outcome else {
+            pending.push(item);
+            continue;
+        };
+        let skipped = outcome == Outcome::Skipped;
+        let parsed = found.as_ref().map(|found| (found, items.parsed(item)));
+        let (gone, write) = match &parsed {
+            None => (false, false),
+            Some((found, Ok(p))) => {
+                let write = Safety::of(&p.wanted.method) == Safety::Write;
+                (!found.ids.contains(&p.id), write)
+            }
+            Some((found, Err(_))) => (!found.ids.contains(&items.bad_id(item)), false),
+        };
+        if skipped && (args.retry_skipped || gone) || gone && !write {
+            reopened.push(item);
+        } else if gone {
+            lost.push((item, outcome));
+        } else {
+            continue;
         }
-    };
-    let pending: Vec<u32> = (0..items.index.len()).filter(|i| is_pending(*i)).collect();
+        pending.push(item);
+    }
+    let sent: Vec<u32> = lost.iter().map(|(item, _)| *item).collect();
+    // Before anything is asked: a process that ends early must not leave items behind as finished
+    // that have no line.
+    ledger.reopen(&reopened, &sent, progress)?;
     let finished_before = u64::from(items.index.len()) - pending.len() as u64;
     Ok(Opened {
         name,
@@ -393,6 +429,7 @@ pub(crate) fn resume(
         target,
         pending,
         unknown,
+        lost,
         finished_before,
     })
 }
@@ -434,7 +471,7 @@ fn stored(
     };
     // The records go to a file of this process: the same code then loads them.
     let mut file = tempfile::tempfile()?;
-    let mut index = Index::default();
+    let mut index = Index::new(state.key());
     let mut parser = Parser::new(format, headers);
     if let Some(header) = &kept.header {
         let header = parser.header(header, template.as_deref(), kept.id.as_deref());

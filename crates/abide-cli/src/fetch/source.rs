@@ -36,6 +36,12 @@ impl Items {
         Ok(raw)
     }
 
+    /// What an item without an id of its own is called that cannot be read: apart from the
+    /// numbers that good items may have.
+    pub(crate) fn bad_id(&self, item: Item) -> String {
+        format!("line {}", self.line(item))
+    }
+
     /// The line of the input an item stands on.
     pub(crate) fn line(&self, item: Item) -> u32 {
         self.index.places.get(item as usize).map_or(0, |p| p.line)

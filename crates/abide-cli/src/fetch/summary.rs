@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use abide::core::WallTime;
 use abide::run::Totals;
 use abide::store::sqlite::ledger::{Counts, Progress};
 use serde::Serialize;
@@ -47,6 +48,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) counts: Counts,
     pub(crate) progress: Progress,
     pub(crate) bad_lines: u64,
+    /// The earliest time at which anything skipped may be tried again.
+    pub(crate) retry_at: Option<WallTime>,
     pub(crate) tally: &'a Tally,
     pub(crate) totals: &'a Totals,
     pub(crate) elapsed: Duration,
@@ -93,7 +96,7 @@ impl Summary {
             refusals: f.progress.totals.refused,
             seconds: (f.elapsed.as_secs_f64() * 1000.0).round() / 1000.0,
             held,
-            retry_at: f.tally.retry_at.lock().map(|t| t.to_string()),
+            retry_at: f.retry_at.map(|t| t.to_string()),
             interrupted: f.totals.interrupted,
             error: f.tally.broken.lock().clone(),
         }
@@ -106,8 +109,11 @@ impl Summary {
     pub(crate) fn exit(&self) -> Exit {
         if self.error.is_some() {
             Exit::Io
-        } else if self.interrupted && self.unfinished > 0 {
+        } else if self.unfinished > 0 && self.interrupted {
             Exit::Interrupted
+        } else if self.unfinished > 0 {
+            // Whatever left them: they have no line, so this is no end to be content with.
+            Exit::Io
         } else if self.failed > 0 {
             Exit::Failed
         } else if self.skipped > 0 {

@@ -31,7 +31,11 @@ pub(crate) struct Index {
     pub(crate) prints: Vec<u8>,
     /// Items that cannot be sent, with what is wrong.
     pub(crate) bad: Vec<(u32, Bad)>,
+    key: Key,
 }
+
+/// The key of fingerprints: the same in every process of an installation.
+pub(crate) type Key = (u64, u64);
 
 /// The longest record, in bytes: beyond it a line is not a request but a mistake.
 const LONGEST: u64 = 64 * 1024 * 1024;
@@ -48,24 +52,32 @@ pub(crate) trait Visit {
     fn header(&mut self, raw: &[u8]) -> Result<(), String>;
 }
 
-fn hash(bytes: &[u8]) -> u64 {
-    // Unkeyed: fingerprints must be the same in the next process.
-    let mut h = SipHasher13::new();
+fn hash(key: Key, bytes: &[u8]) -> u64 {
+    let mut h = SipHasher13::new_with_keys(key.0, key.1);
     h.write(bytes);
     h.finish()
 }
 
 impl Index {
+    /// An index of nothing.
+    pub(crate) fn new(key: Key) -> Self {
+        Self {
+            key,
+            ..Self::default()
+        }
+    }
+
     /// Walks an input once.
     pub(crate) fn read(
         input: &File,
         parser: &mut Parser,
         template: Option<&str>,
         id: Option<&str>,
+        key: Key,
         visit: &mut dyn Visit,
     ) -> Result<Self, String> {
         let mut walk = Walk {
-            index: Self::default(),
+            index: Self::new(key),
             ids: HashMap::new(),
             visit,
         };
@@ -93,11 +105,11 @@ impl Index {
         let id = match parser.parse(raw, line) {
             Ok(parsed) => {
                 each(item, &parsed);
-                hash(parsed.id.as_bytes())
+                hash(self.key, parsed.id.as_bytes())
             }
             Err(bad) => {
                 self.bad.push((item, bad));
-                hash(&line.to_be_bytes())
+                hash(self.key, &line.to_be_bytes())
             }
         };
         self.add(
@@ -114,7 +126,8 @@ impl Index {
     fn add(&mut self, id: u64, place: Place, raw: &[u8]) {
         self.places.push(place);
         self.prints.extend_from_slice(&id.to_be_bytes());
-        self.prints.extend_from_slice(&hash(raw).to_be_bytes());
+        self.prints
+            .extend_from_slice(&hash(self.key, raw).to_be_bytes());
     }
 
     /// Says where an input differs from the one a run began with.
@@ -231,7 +244,7 @@ impl Walk<'_> {
         let item = self.index.len();
         let id = match parser.parse(raw, place.line) {
             Ok(parsed) => {
-                let id = hash(parsed.id.as_bytes());
+                let id = hash(self.index.key, parsed.id.as_bytes());
                 if let Some(before) = self.ids.insert(id, item) {
                     let first = self.index.places[before as usize].line;
                     return Err(format!(
@@ -245,7 +258,7 @@ impl Walk<'_> {
             Err(bad) => {
                 self.visit.bad(item, raw)?;
                 self.index.bad.push((item, bad));
-                hash(&place.line.to_be_bytes())
+                hash(self.index.key, &place.line.to_be_bytes())
             }
         };
         self.index.add(id, place, raw);

@@ -10,7 +10,7 @@ mod record;
 mod template;
 
 pub(crate) use file::read_at;
-pub(crate) use index::{Index, Place, Visit};
+pub(crate) use index::{Index, Key, Place, Visit};
 pub(crate) use record::{Parsed, Parser, header_pair};
 
 use super::args::Format;

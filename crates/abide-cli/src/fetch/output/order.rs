@@ -2,7 +2,8 @@
 //!
 //! Lines that come too soon are put aside in a temporary file, of which only places are kept in
 //! memory: an item that waits a minute must not make a hundred thousand others pile up. What is
-//! put aside does not count as finished, so an interrupted run asks for it again.
+//! put aside does not count as finished until it is written; an interrupted run writes it at its
+//! end, with gaps that a resumed run fills behind.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -63,6 +64,17 @@ impl<T> Order<T> {
         if self.aside.is_empty() && self.end > 0 {
             self.file.set_len(0)?;
             self.end = 0;
+        }
+        Ok(())
+    }
+
+    /// Hands on everything put aside, in order, though lines before it are missing.
+    pub(super) fn rest(&mut self, mut emit: impl FnMut(&[u8], T)) -> io::Result<()> {
+        let mut buf = Vec::new();
+        while let Some((_, (offset, length, what))) = self.aside.pop_first() {
+            buf.resize(length as usize, 0);
+            read_at(&self.file, &mut buf, offset)?;
+            emit(&buf, what);
         }
         Ok(())
     }

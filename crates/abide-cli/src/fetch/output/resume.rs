@@ -1,7 +1,7 @@
 //! Opening an output: new, or where a run stopped.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -44,7 +44,12 @@ impl Target {
 
 /// Opens the output. A new run does not write over what is there; a resumed one cuts off what
 /// was not committed.
-pub(crate) fn open(path: Option<&Path>, resume: bool, committed: u64) -> anyhow::Result<Target> {
+pub(crate) fn open(
+    path: Option<&Path>,
+    resume: bool,
+    committed: u64,
+    fsync: bool,
+) -> anyhow::Result<Target> {
     let Some(path) = path else {
         return Ok(Target::Stdout);
     };
@@ -54,6 +59,7 @@ pub(crate) fn open(path: Option<&Path>, resume: bool, committed: u64) -> anyhow:
     let mut file = options
         .open(path)
         .with_context(|| format!("the output {shown} cannot be opened"))?;
+    own(&file, path)?;
     let length = file
         .metadata()
         .with_context(|| format!("the output {shown} cannot be read"))?
@@ -65,22 +71,88 @@ pub(crate) fn open(path: Option<&Path>, resume: bool, committed: u64) -> anyhow:
         );
     }
     let committed = committed.min(length);
+    if !ends_with_a_line(&mut file, committed)
+        .with_context(|| format!("the output {shown} cannot be read"))?
+    {
+        bail!(
+            "the output {shown} is not what this run wrote: there is no result before byte \
+             {committed}; it is left as it is"
+        );
+    }
+    if fsync {
+        sync_dir(path).with_context(|| format!("the output {shown} cannot be made durable"))?;
+    }
     file.set_len(committed)
         .and_then(|()| file.seek(SeekFrom::Start(committed)))
         .with_context(|| format!("the output {shown} cannot be written"))?;
     Ok(Target::File(file, path.to_owned()))
 }
 
+/// Takes an output for this process, until it is closed: two runs must not write over each other.
+fn own(file: &File, path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => bail!("another run is writing to the output {shown}"),
+        // Some file systems have no locks; runs work there all the same.
+        Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(e)) => {
+            Err(e).with_context(|| format!("the output {shown} cannot be locked"))
+        }
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or_else(|| Path::new("."))
+}
+
+/// Makes a file's name survive power loss.
+fn sync_dir(path: &Path) -> io::Result<()> {
+    // Elsewhere a folder cannot be opened, nor need be.
+    if cfg!(unix) {
+        File::open(parent(path))?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Whether a result's line ends at `end`: a file where none does is not ours to cut.
+fn ends_with_a_line(file: &mut File, end: u64) -> io::Result<bool> {
+    let mut back = 4096;
+    loop {
+        let start = end.saturating_sub(back);
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        (&*file).take(end - start).read_to_end(&mut bytes)?;
+        let Some(body) = bytes.strip_suffix(b"\n") else {
+            return Ok(end == 0);
+        };
+        let line = match body.iter().rposition(|b| *b == b'\n') {
+            Some(at) => &body[at + 1..],
+            None if start == 0 => body,
+            None => {
+                back *= 4;
+                continue;
+            }
+        };
+        return Ok(serde_json::from_slice::<Id>(line).is_ok());
+    }
+}
+
+/// What every result's line has.
+#[derive(serde::Deserialize)]
+struct Id {
+    id: String,
+}
+
 /// Drops the lines of skipped items from an output, so that asking again leaves one line an item.
 /// Returns the new length.
-pub(crate) fn without_skipped(target: &mut Target) -> anyhow::Result<Option<u64>> {
+pub(crate) fn without_skipped(target: &mut Target, fsync: bool) -> anyhow::Result<Option<u64>> {
     let Target::File(file, path) = target else {
         return Ok(None);
     };
-    let dir = path
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or_else(|| Path::new("."));
+    let dir = parent(path);
     let shown = path.display().to_string();
     let what = || format!("the output {shown} cannot be rewritten without its skipped items");
     let mut next = tempfile::NamedTempFile::new_in(dir).with_context(what)?;
@@ -100,7 +172,11 @@ pub(crate) fn without_skipped(target: &mut Target) -> anyhow::Result<Option<u64>
         writer.flush().with_context(what)?;
     }
     next.as_file().sync_all().with_context(what)?;
+    own(next.as_file(), path)?;
     *file = next.persist(&*path).with_context(what)?;
+    if fsync {
+        sync_dir(path).with_context(what)?;
+    }
     Ok(Some(length))
 }
 
@@ -116,10 +192,6 @@ pub(crate) struct Found {
 /// Reads an output that is shorter than what was committed (it was replaced, or a rewrite was
 /// interrupted). What has a line is finished; everything else is asked again.
 pub(crate) fn rescan(path: &Path) -> anyhow::Result<Found> {
-    #[derive(serde::Deserialize)]
-    struct Id {
-        id: String,
-    }
     let what = || format!("the output {} cannot be read", path.display());
     let mut reader = BufReader::new(File::open(path).with_context(what)?);
     let (mut found, mut line) = (Found::default(), Vec::new());
@@ -153,11 +225,12 @@ mod tests {
     fn a_resumed_output_is_cut_to_what_was_committed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
-        std::fs::write(&path, "one\ntwo\nhalf a li").unwrap();
-        assert!(open(Some(&path), false, 0).is_err());
-        let mut t = open(Some(&path), true, 8).unwrap();
+        std::fs::write(&path, "{\"id\":\"1\"}\nhalf a li").unwrap();
+        assert!(open(Some(&path), false, 0, false).is_err());
+        let mut t = open(Some(&path), true, 11, true).unwrap();
+        assert!(open(Some(&path), true, 11, false).is_err(), "one owner");
         t.write(b"three\n", true).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\nthree\n");
+        assert_eq!(std::fs::read(&path).unwrap(), b"{\"id\":\"1\"}\nthree\n");
     }
 
     #[test]
@@ -166,8 +239,8 @@ mod tests {
         let path = dir.path().join("out");
         let lines = "{\"id\":\"1\",\"outcome\":\"done\"}\n{\"id\":\"2\",\"outcome\":\"skipped\"}\n";
         std::fs::write(&path, lines).unwrap();
-        let mut t = open(Some(&path), true, lines.len() as u64).unwrap();
-        let length = without_skipped(&mut t).unwrap().unwrap();
+        let mut t = open(Some(&path), true, lines.len() as u64, false).unwrap();
+        let length = without_skipped(&mut t, true).unwrap().unwrap();
         t.write(b"{\"id\":\"2\",\"outcome\":\"done\"}\n", false)
             .unwrap();
         let now = std::fs::read_to_string(&path).unwrap();

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use abide::Client;
-use abide::core::WallTime;
 use abide::run::{Name, Outcome, Report};
 use abide::store::sqlite::ledger::{Finished, Ledger, Outcome as Stored, Progress, Totals};
 use parking_lot::Mutex;
@@ -39,8 +38,6 @@ pub(crate) struct Tally {
     pub(crate) not_found: AtomicU64,
     pub(crate) skipped: AtomicU64,
     pub(crate) failed: AtomicU64,
-    /// The earliest time at which something skipped may be asked again.
-    pub(crate) retry_at: Mutex<Option<WallTime>>,
     /// Why nothing can be written any more.
     pub(crate) broken: Mutex<Option<String>>,
     is_broken: AtomicBool,
@@ -48,6 +45,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    fn broke(&self, why: &str) {
+        self.broken.lock().get_or_insert_with(|| why.to_owned());
+        self.is_broken.store(true, Ordering::Relaxed);
+        self.changed.notify_one();
+    }
+
     pub(crate) fn finished(&self) -> u64 {
         [&self.done, &self.not_found, &self.skipped, &self.failed]
             .into_iter()
@@ -59,14 +62,7 @@ impl Tally {
         let slot = match f.outcome {
             Stored::Done => &self.done,
             Stored::NotFound => &self.not_found,
-            Stored::Skipped => {
-                let mut at = self.retry_at.lock();
-                *at = match (*at, f.retry_at) {
-                    (Some(a), Some(b)) => Some(a.min(b)),
-                    (a, b) => a.or(b),
-                };
-                &self.skipped
-            }
+            Stored::Skipped => &self.skipped,
             _ => &self.failed,
         };
         slot.fetch_add(1, Ordering::Relaxed);
@@ -93,8 +89,15 @@ impl Handle {
         let Ok(room) = Arc::clone(&self.room).acquire_many_owned(kib).await else {
             return;
         };
-        // The writer ends only when every sender is gone.
-        let _ = self.tx.send((report, room)).await;
+        if self.tx.send((report, room)).await.is_err() {
+            // The writer ends by itself only when every sender is gone.
+            self.broke("the writer ended early");
+        }
+    }
+
+    /// Nothing can be recorded any more: the run is to stop.
+    pub(crate) fn broke(&self, why: &str) {
+        self.tally.broke(why);
     }
 }
 
@@ -158,6 +161,7 @@ impl Writer {
         loop {
             let n = rx.blocking_recv_many(&mut batch, LINES);
             if n == 0 {
+                self.flush();
                 return;
             }
             let urgent = batch.iter().any(|(report, _)| report.write);
@@ -231,10 +235,25 @@ impl Writer {
                 url: p.url.into(),
             },
             Err(_) => Name {
-                id: self.w.items.line(item).to_string(),
+                id: self.w.items.bad_id(item),
                 url: String::new(),
             },
         }
+    }
+
+    /// Writes what is still put aside: among it may be the ends of writes, which must not be lost.
+    fn flush(&mut self) {
+        let Self { order, group, .. } = self;
+        let flushed = order.as_mut().map(|order| {
+            order.rest(|bytes, finished| {
+                group.bytes.extend_from_slice(bytes);
+                group.finished.push(finished);
+            })
+        });
+        if let Some(Err(e)) = flushed {
+            return self.broke(&format!("results cannot be put in order: {e}"));
+        }
+        self.commit();
     }
 
     /// Writes the group, then commits it.
@@ -246,12 +265,17 @@ impl Writer {
         let start = progress.committed;
         let (target, bytes, fsync) = (&mut self.w.target, &self.group.bytes, self.w.fsync);
         let mut half = false;
-        let written = attempt(|| {
-            if std::mem::replace(&mut half, true) {
-                target.truncate(start)?;
-            }
+        let written = if matches!(target, Target::Stdout) {
+            // What a pipe has taken cannot be taken back: trying again would print it twice.
             target.write(bytes, fsync)
-        });
+        } else {
+            attempt(|| {
+                if std::mem::replace(&mut half, true) {
+                    target.truncate(start)?;
+                }
+                target.write(bytes, fsync)
+            })
+        };
         if let Err(e) = written {
             let name = match &self.w.target {
                 Target::File(_, path) => path.display().to_string(),
@@ -282,12 +306,7 @@ impl Writer {
     }
 
     fn broke(&self, why: &str) {
-        self.tally
-            .broken
-            .lock()
-            .get_or_insert_with(|| why.to_owned());
-        self.tally.is_broken.store(true, Ordering::Relaxed);
-        self.tally.changed.notify_one();
+        self.tally.broke(why);
     }
 }
 

@@ -68,6 +68,18 @@ impl Ledger {
         self.append(writes.iter().map(|i| Record::Intent(*i)), None)
     }
 
+    /// Takes back that items are over, together with the length of the output that no longer
+    /// holds their lines. Of these, `sent` are writes that must not be sent again: they are left
+    /// as intents, so that a process that ends before their lines are written asks nothing twice.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn reopen(&self, items: &[u32], sent: &[u32], progress: Progress) -> Result<(), RunError> {
+        let again = items.iter().chain(sent).map(|i| Record::Reopen(*i));
+        let intents = sent.iter().map(|i| Record::Intent(*i));
+        self.append(again.chain(intents), Some(progress))
+    }
+
     fn append(
         &self,
         records: impl Iterator<Item = Record> + Clone,
@@ -76,7 +88,7 @@ impl Ledger {
         let mut sum = lock(&self.sum);
         for record in records.clone() {
             sum.check(match record {
-                Record::Intent(index) => index,
+                Record::Intent(index) | Record::Reopen(index) => index,
                 Record::End(f) => f.index,
             })?;
         }

@@ -8,6 +8,8 @@ use crate::sqlite::fault::Fault;
 
 /// The kind of an intent; outcomes follow.
 const INTENT: u8 = 0;
+/// The kind of a reopening: far from the outcomes, which grow from 1.
+const REOPEN: u8 = 0x7f;
 /// Set in a kind that a time follows.
 const TIMED: u8 = 0x80;
 
@@ -18,6 +20,8 @@ pub(super) enum Record {
     Intent(u32),
     /// An item is over.
     End(Finished),
+    /// An item is to be asked for again: what was said of it no longer counts.
+    Reopen(u32),
 }
 
 /// The number of an outcome in the file; never reused, starting at 1.
@@ -46,6 +50,7 @@ pub(super) fn encode(record: Record, out: &mut Vec<u8>) {
     let (kind, index, at) = match record {
         Record::Intent(index) => (INTENT, index, None),
         Record::End(f) => (code(f.outcome), f.index, f.retry_at),
+        Record::Reopen(index) => (REOPEN, index, None),
     };
     out.push(if at.is_some() { kind | TIMED } else { kind });
     out.extend_from_slice(&index.to_le_bytes());
@@ -70,6 +75,7 @@ pub(super) fn decode(mut bytes: &[u8], mut each: impl FnMut(Record)) -> Result<(
         };
         each(match kind & !TIMED {
             INTENT => Record::Intent(index),
+            REOPEN => Record::Reopen(index),
             code => Record::End(Finished {
                 index,
                 outcome: outcome(code)
@@ -89,6 +95,7 @@ mod tests {
     fn records_come_back_and_a_cut_is_noticed() {
         let records = [
             Record::Intent(7),
+            Record::Reopen(8),
             Record::End(Finished {
                 index: u32::MAX,
                 outcome: Outcome::Skipped,
@@ -105,7 +112,7 @@ mod tests {
         let mut back = Vec::new();
         decode(&bytes, |r| back.push(r)).unwrap();
         assert_eq!(back, records);
-        for cut in [1, 4, 6, 12, 17] {
+        for cut in [1, 4, 6, 11, 17, 22] {
             assert!(decode(&bytes[..cut], |_| {}).is_err(), "{cut}");
         }
         assert!(decode(&[9, 0, 0, 0, 0], |_| {}).is_err());

@@ -57,6 +57,7 @@ impl Sum {
                 }
             }
             Record::End(f) => self.end(&f),
+            Record::Reopen(index) => self.reopen(index),
         }
     }
 
@@ -74,6 +75,17 @@ impl Sum {
             None => self.retry_at.remove(&f.index),
         };
         self.intents.remove(&f.index);
+    }
+
+    fn reopen(&mut self, index: u32) {
+        let Some(slot) = self.outcomes.get_mut(index as usize) else {
+            return;
+        };
+        if let Some(before) = record::outcome(std::mem::take(slot)) {
+            *self.counts.slot(before) -= 1;
+        }
+        self.retry_at.remove(&index);
+        self.intents.remove(&index);
     }
 
     pub(super) const fn counts(&self) -> Counts {
