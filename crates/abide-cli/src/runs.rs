@@ -38,7 +38,14 @@ enum Verb {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let state = State::open(args.state.as_deref(), false)?;
+    let Some(state) = State::existing(args.state.as_deref())? else {
+        match &args.verb {
+            Verb::List if args.json => println!("[]"),
+            Verb::List => println!("no runs"),
+            _ => return Err(Usage("there is no run of that name: no state here".into()).into()),
+        }
+        return Ok(Exit::Done);
+    };
     match &args.verb {
         Verb::List => {
             let runs = state.store.runs()?;

@@ -30,6 +30,18 @@ impl State {
         (secret as u64, (secret >> 64) as u64)
     }
 
+    /// Opens a state that exists; `None` where there is none. Looking must not make one.
+    pub(crate) fn existing(dir: Option<&Path>) -> anyhow::Result<Option<Self>> {
+        let found = match dir {
+            Some(dir) => dir.to_owned(),
+            None => default_dir()?,
+        };
+        if !found.join("state.db").exists() {
+            return Ok(None);
+        }
+        Self::open(dir, false).map(Some)
+    }
+
     /// Opens the state: the folder given, or the platform's state directory.
     pub(crate) fn open(dir: Option<&Path>, fsync: bool) -> anyhow::Result<Self> {
         let mut options = Options::default();

@@ -565,6 +565,109 @@ fn a_dry_run_sends_nothing_and_shows_no_secret() {
 }
 
 #[test]
+fn an_output_that_somebody_shortens_is_noticed() {
+    let slow = Timed::over(
+        Plain::sized(10),
+        Service::constant(Duration::from_millis(10)),
+    );
+    let scene = Scene::new(slow);
+    scene.list(300);
+    let args = [
+        "fetch",
+        "list.txt",
+        "--out",
+        "out.jsonl",
+        "--quiet",
+        "--concurrency",
+        "2",
+    ];
+    let mut child = scene.start(&args);
+    assert!(scene.seen(100, &mut child));
+    fs::write(scene.path("out.jsonl"), "").unwrap();
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(code(&out), 74, "{}", err(&out));
+    let again = scene.run(&[&args[..], &["--resume"]].concat());
+    assert_eq!(code(&again), 0, "{}", err(&again));
+    assert_eq!(count(&scene.results("out.jsonl"), "done"), 300);
+}
+
+#[test]
+fn what_is_asked_again_and_killed_is_not_forgotten() {
+    let slow = Timed::over(
+        Plain::sized(10),
+        Service::constant(Duration::from_millis(20)),
+    );
+    let scene = Scene::new(slow);
+    scene.list(60);
+    let args = [
+        "fetch",
+        "list.txt",
+        "--out",
+        "out.jsonl",
+        "--quiet",
+        "--concurrency",
+        "2",
+    ];
+    assert_eq!(code(&scene.run(&args)), 0);
+    let text = fs::read_to_string(scene.path("out.jsonl")).unwrap();
+    assert_eq!(text.lines().count(), 60);
+    let resumed = scene.run(&[&args[..], &["--resume"]].concat());
+    assert_eq!(
+        code(&resumed),
+        0,
+        "nothing is left to do: {}",
+        err(&resumed)
+    );
+    // The output loses its end: those items are asked again, also after a kill.
+    let half: String = text.lines().take(30).map(|l| format!("{l}\n")).collect();
+    fs::write(scene.path("out.jsonl"), half).unwrap();
+    let before = scene.server.read(|t| t.requests);
+    let mut child = scene.start(&[&args[..], &["--resume"]].concat());
+    assert!(scene.seen(before + 5, &mut child));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let last = scene.run(&[&args[..], &["--resume"]].concat());
+    assert_eq!(code(&last), 0, "{}", err(&last));
+    assert_eq!(count(&scene.results("out.jsonl"), "done"), 60);
+}
+
+#[test]
+fn looking_at_runs_makes_no_state() {
+    let scene = plain();
+    assert_eq!(code(&scene.run(&["runs", "list"])), 0);
+    assert_eq!(code(&scene.run(&["runs", "show", "x"])), 2);
+    assert!(!scene.path("state").exists());
+}
+
+#[test]
+fn a_proxy_that_cannot_be_used_is_not_passed_over() {
+    let scene = plain();
+    scene.list(1);
+    assert_eq!(
+        code(&scene.run(&["fetch", "list.txt", "--proxy", "foo://127.0.0.1:1"])),
+        2
+    );
+    let mut c = scene.abide(&["fetch", "list.txt"]);
+    let out = c.env("ALL_PROXY", "garbage%%%").output().unwrap();
+    assert_eq!(code(&out), 2, "{}", err(&out));
+    assert_eq!(scene.server.read(|t| t.requests), 0);
+}
+
+#[test]
+fn a_quote_that_is_never_closed_swallows_no_row_in_silence() {
+    let scene = plain();
+    scene.write("in.csv", "id,q\n1,2\n7,\"open\n8,9\n");
+    let template = scene.url("/item/{q}");
+    let out = scene.run(&["fetch", "in.csv", "--url", &template, "--out", "out.jsonl"]);
+    assert_eq!(code(&out), 1);
+    assert!(
+        err(&out).contains("a quote that is never closed"),
+        "{}",
+        err(&out)
+    );
+}
+
+#[test]
 fn the_server_is_real() {
     // Guards the harness: a provider that sees nothing would make every test above pass.
     let scene = plain();

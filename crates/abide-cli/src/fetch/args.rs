@@ -11,7 +11,7 @@ use clap::ValueEnum;
 /// `--url 'https://…/{column}.json'`. Each item ends as one JSON line in the output: done,
 /// not_found, skipped (with the time to come back) or failed. A run that was stopped, by Ctrl-C
 /// or by a crash, goes on with `--resume`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Exit codes: 0 every item done or not found, 1 some failed, 2 usage, 74 input, output or state\n\
 unusable, 75 nothing failed but some were skipped, 130 interrupted and saved."
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// The CSV column that names an item [default: id, else the line number]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) id: Option<String>,
-    /// Where results go, as JSON Lines [default: standard output]
+    /// Where results go, as JSON Lines; - is standard output [default: -]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Save bodies as files in this folder instead of inline

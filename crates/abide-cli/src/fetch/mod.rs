@@ -40,11 +40,13 @@ const BAD_SHOWN: usize = 20;
 type Places = Vec<(Item, Target, u8)>;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let mut args = args.clone();
+    args.out = args.out.filter(|out| out.as_os_str() != "-");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("the async runtime cannot start")?;
-    let exit = runtime.block_on(fetch(args));
+    let exit = runtime.block_on(fetch(&args));
     // A writer that waits for a broken disk must not keep the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     exit
@@ -206,7 +208,11 @@ async fn work(
             .lock()
             .get_or_insert_with(|| "the writer ended early".to_owned());
     }
-    record_totals(&ledger, before, client, &totals)?;
+    // After a failed commit the ledger's own idea of the output's length is ahead of the file's:
+    // nothing more is written, and a resumed run cuts the output back to what was committed.
+    if tally.broken.lock().is_none() {
+        record_totals(&ledger, before, client, &totals)?;
+    }
     let summary = Summary::new(&Facts {
         run: &opened.name,
         items: total,
@@ -281,7 +287,7 @@ fn report_bad(items: &source::Items, args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The first Ctrl-C (or SIGTERM) finishes what is on the wire and saves; the second ends at once.
+/// The first Ctrl-C (or SIGTERM, or a closed terminal) finishes what is on the wire and saves; the second ends at once.
 async fn signals(stop: CancellationToken) {
     interrupted().await;
     eprintln!("abide: finishing what is on the wire; press Ctrl-C again to stop at once");
@@ -294,10 +300,15 @@ async fn interrupted() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut term) = signal(SignalKind::terminate()) {
+        let terms = (
+            signal(SignalKind::terminate()),
+            signal(SignalKind::hangup()),
+        );
+        if let (Ok(mut term), Ok(mut hangup)) = terms {
             tokio::select! {
                 _ = tokio::signal::ctrl_c() => {}
                 _ = term.recv() => {}
+                _ = hangup.recv() => {}
             }
             return;
         }

@@ -273,6 +273,7 @@ pub(crate) fn create(
     };
     let ledger = match state.store.create_run(new, owner(now)) {
         Err(RunError::Exists(name)) => bail!("run {name} was made by another process just now"),
+        Err(e @ RunError::UnfitName(_)) => return Err(Usage(format!("--run: {e}")).into()),
         other => Arc::new(other?),
     };
     if read.stdin {

@@ -28,7 +28,7 @@ impl Template {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
             let Some((name, after)) = after.split_once('}') else {
-                return Err(format!("--url: a {{ without its }}"));
+                return Err("--url: a { without its }".to_owned());
             };
             let Some(column) = columns.iter().position(|c| c == name.trim()) else {
                 return Err(format!(
@@ -42,9 +42,7 @@ impl Template {
         }
         parts.push(Part::Text(rest.to_owned()));
         if !parts.iter().any(|p| matches!(p, Part::Column(_))) {
-            return Err(format!(
-                "--url: it names no {{column}}, so every row would ask the same"
-            ));
+            return Err("--url: it names no {column}, so every row would ask the same".to_owned());
         }
         Ok(Self { parts })
     }

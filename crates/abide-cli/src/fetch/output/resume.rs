@@ -30,6 +30,30 @@ impl Target {
         }
     }
 
+    /// Whether the output is still what this process has written so far: a file that somebody
+    /// shortened, replaced or deleted meanwhile would swallow results without a word.
+    pub(super) fn check(&self, length: u64) -> io::Result<()> {
+        let Self::File(file, _) = self else {
+            return Ok(());
+        };
+        let now = file.metadata()?;
+        if !now.is_file() {
+            return Ok(());
+        }
+        #[cfg(unix)]
+        if std::os::unix::fs::MetadataExt::nlink(&now) == 0 {
+            return Err(io::Error::other(
+                "it was deleted while the run was writing it",
+            ));
+        }
+        if now.len() != length {
+            let (has, had) = (now.len(), length);
+            let why = format!("it has {has} bytes instead of {had}: somebody else changed it");
+            return Err(io::Error::other(why));
+        }
+        Ok(())
+    }
+
     /// Takes half-written lines back, so that a failed write can be tried again.
     pub(super) fn truncate(&mut self, length: u64) -> io::Result<()> {
         match self {

@@ -265,7 +265,9 @@ impl Writer {
         let start = progress.committed;
         let (target, bytes, fsync) = (&mut self.w.target, &self.group.bytes, self.w.fsync);
         let mut half = false;
-        let written = if matches!(target, Target::Stdout) {
+        let written = if let Err(e) = target.check(start) {
+            Err(e)
+        } else if matches!(target, Target::Stdout) {
             // What a pipe has taken cannot be taken back: trying again would print it twice.
             target.write(bytes, fsync)
         } else {
