@@ -103,6 +103,8 @@ pub const MAX_GATES: usize = 8;
 pub struct GateSet {
     ids: [GateId; MAX_GATES],
     len: u8,
+    /// No gate is named twice.
+    distinct: bool,
 }
 
 impl GateSet {
@@ -114,17 +116,26 @@ impl GateSet {
                 scope: Scope::Account,
             }; MAX_GATES],
             len: 0,
+            distinct: true,
         }
     }
 
     pub(crate) fn push(&mut self, id: GateId) {
         if (self.len as usize) < MAX_GATES {
+            self.distinct &= self.ids().iter().all(|other| other.index != id.index);
             self.ids[self.len as usize] = id;
             self.len += 1;
         }
     }
 
+    /// Whether no gate is named twice.
+    #[inline]
+    pub(crate) const fn is_distinct(&self) -> bool {
+        self.distinct
+    }
+
     /// The gates, in the order in which they were named.
+    #[inline]
     pub fn ids(&self) -> &[GateId] {
         &self.ids[..self.len as usize]
     }

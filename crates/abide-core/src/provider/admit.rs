@@ -91,15 +91,13 @@ impl Provider {
     /// Decides nothing of its own: it is the same way with everything left out that is not there.
     #[inline]
     fn pass_at_once(&mut self, now: Instant, request: &Request) -> Option<Pass> {
-        if request.not_before > now {
+        if request.not_before > now || !request.gates.is_distinct() {
             return None;
         }
         let ids = request.gates.ids();
-        for (i, id) in ids.iter().enumerate() {
+        for id in ids {
             let gate = self.gates.get(id.index as usize)?;
-            let known = gate.generation == id.generation;
-            let twice = ids[..i].iter().any(|other| other.index == id.index);
-            if !known || twice || !gate.lets_pass(now, request.cost) {
+            if gate.generation != id.generation || !gate.lets_pass(now, request.cost) {
                 return None;
             }
         }
@@ -170,15 +168,21 @@ impl Provider {
             return Start::Go(pass);
         }
         let rare = e.rare.as_deref();
-        let stopped = (0..e.len()).filter(|i| e.paid_at(*i)).any(|i| {
+        let (mut stopped, mut controlled) = (false, false);
+        for i in 0..e.len() {
+            if !e.paid_at(i) {
+                continue;
+            }
             let gate = &self.gates[self.canonical(e.set[i]) as usize];
+            controlled |= gate.control.is_some();
             let held = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
             let probe = |ep: &Episode| rare.is_some_and(|r| ep.is_probe(r.probes[i]));
             let trial =
                 |b: &Breaker| !b.is_open() || rare.is_some_and(|r| b.is_probe(r.breakers[i]));
-            held || !gate.episode.as_deref().is_none_or(probe)
-                || !gate.breaker.as_deref().is_none_or(trial)
-        });
+            stopped |= held
+                || !gate.episode.as_deref().is_none_or(probe)
+                || !gate.breaker.as_deref().is_none_or(trial);
+        }
         if stopped {
             return self.send_back(now, slot);
         }
@@ -188,16 +192,25 @@ impl Provider {
         e.state = State::Started;
         e.order = order;
         e.sent = now;
-        let (len, cost, paid) = (e.len(), e.cost, e.paid);
-        for i in 0..len {
-            let g = self.canonical(self.entries[slot].set[i]) as usize;
+        if controlled {
+            self.tell_sent(now, slot);
+        }
+        Start::Go(pass)
+    }
+
+    /// Tells the learners of a request's gates that it is sent.
+    #[inline(never)]
+    fn tell_sent(&mut self, now: Instant, slot: u32) {
+        let e = &self.entries[slot];
+        let (set, len, cost, paid) = (e.set, e.len(), e.cost, e.paid);
+        for (i, &g) in set[..len].iter().enumerate() {
+            let g = self.canonical(g) as usize;
             if paid & (1 << i) != 0
                 && let Some(c) = &mut self.gates[g].control
             {
                 c.sent(now, cost);
             }
         }
-        Start::Go(pass)
     }
 
     /// A caller left. Its place is free at once; after a grant this counts as not sent.
