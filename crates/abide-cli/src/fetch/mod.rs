@@ -8,6 +8,7 @@ mod dry;
 mod input;
 mod open;
 mod output;
+mod piped;
 mod policy;
 mod progress;
 mod source;

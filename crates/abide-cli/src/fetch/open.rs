@@ -16,6 +16,7 @@ use http::HeaderMap;
 use super::args::{Args, Format};
 use super::input::{self, Index, Key, Parsed, Parser, Visit};
 use super::output::{self, Found, Target};
+use super::piped::{Kept, keep_records, lone_pipe, stored};
 use super::source::Items;
 use crate::exit::Usage;
 use crate::state::State;
@@ -33,16 +34,6 @@ pub(crate) struct Opened {
     /// Writes that ended, and how, but whose lines are gone. They are not sent again.
     pub(crate) lost: Vec<(u32, Outcome)>,
     pub(crate) finished_before: u64,
-}
-
-/// What is needed of an input besides the input itself, kept with the run.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
-struct Kept {
-    format: String,
-    /// Sealed: a template may carry a credential.
-    template: Option<Vec<u8>>,
-    header: Option<Vec<u8>>,
-    id: Option<String>,
 }
 
 /// The input, indexed; and what a run over it is to be called.
@@ -292,28 +283,6 @@ pub(crate) fn create(
     })
 }
 
-/// Keeps the records of a pipe in the state, sealed, so that the run can go on without it.
-fn keep_records(
-    state: &State,
-    ledger: &Ledger,
-    items: &Items,
-    prints: &[Fingerprint],
-) -> anyhow::Result<()> {
-    let mut batch = Vec::with_capacity(1000);
-    for (place, print) in items.index.places.iter().zip(prints) {
-        let raw = items.raw(*place)?;
-        let mut record = place.line.to_be_bytes().to_vec();
-        record.extend_from_slice(&raw);
-        batch.push((*print, state.seal.seal(&record)?));
-        if batch.len() == 1000 {
-            ledger.store_items(std::mem::take(&mut batch))?;
-        }
-    }
-    ledger.store_items(batch)?;
-    ledger.seal()?;
-    Ok(())
-}
-
 /// Goes on with a run.
 pub(crate) fn resume(
     args: &Args,
@@ -432,70 +401,5 @@ pub(crate) fn resume(
         unknown,
         lost,
         finished_before,
-    })
-}
-
-/// The one interrupted run that came through a pipe.
-fn lone_pipe(state: &State) -> anyhow::Result<String> {
-    let runs = state.store.runs()?;
-    let mut piped = runs
-        .iter()
-        .filter(|r| r.state == RunState::Interrupted && r.input == "standard input");
-    match (piped.next(), piped.next()) {
-        (Some(run), None) => Ok(run.name.clone()),
-        (None, _) => {
-            Err(Usage("there is no interrupted run of a pipe to go on with".into()).into())
-        }
-        (Some(a), Some(b)) => Err(Usage(format!(
-            "several runs of pipes are unfinished ({}, {} …); name one with --run",
-            a.name, b.name
-        ))
-        .into()),
-    }
-}
-
-/// The items of a pipe, from the state.
-fn stored(
-    state: &State,
-    ledger: &Arc<Ledger>,
-    options: &str,
-    headers: HeaderMap,
-    each: &mut dyn FnMut(u32, &Parsed),
-) -> anyhow::Result<Items> {
-    let lost = "the stored requests cannot be read: the install key is another";
-    let kept: Kept = serde_json::from_str(options).context("the run's options cannot be read")?;
-    let format = <Format as clap::ValueEnum>::from_str(&kept.format, true)
-        .map_err(|_| anyhow::anyhow!("the run's input has an unknown form {:?}", kept.format))?;
-    let template = match &kept.template {
-        Some(sealed) => Some(String::from_utf8(state.seal.unseal(sealed).context(lost)?)?),
-        None => None,
-    };
-    // The records go to a file of this process: the same code then loads them.
-    let mut file = tempfile::tempfile()?;
-    let mut index = Index::new(state.key());
-    let mut parser = Parser::new(format, headers);
-    if let Some(header) = &kept.header {
-        let header = parser.header(header, template.as_deref(), kept.id.as_deref());
-        header.map_err(anyhow::Error::msg)?;
-    }
-    let (mut offset, mut from) = (0_u64, 0_u32);
-    loop {
-        let batch = ledger.stored_items(from, 1000)?;
-        if batch.is_empty() {
-            break;
-        }
-        for sealed in &batch {
-            let record = state.seal.unseal(sealed).context(lost)?;
-            let (line, raw) = record.split_first_chunk::<4>().context(lost)?;
-            io::Write::write_all(&mut file, raw)?;
-            index.push(&parser, offset, u32::from_be_bytes(*line), raw, each);
-            offset += raw.len() as u64;
-            from += 1;
-        }
-    }
-    Ok(Items {
-        file,
-        parser,
-        index,
     })
 }

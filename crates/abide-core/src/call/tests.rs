@@ -1,0 +1,128 @@
+use super::*;
+use crate::budget::BudgetPolicy;
+use crate::finding::{Ask, AskSource};
+
+fn at(s: u64) -> Instant {
+    Instant::from_secs(s)
+}
+
+fn attempt(finding: &Finding) -> Attempt<'_> {
+    Attempt {
+        finding,
+        retry_on: true,
+        cause: RepeatCause::Failure,
+        unsent: false,
+    }
+}
+
+fn budget() -> Budget {
+    Budget::new(BudgetPolicy::default())
+}
+
+fn refused(until: u64) -> Finding {
+    let mut f = Finding::of(Verdict::RateLimited);
+    f.holds = true;
+    f.scope = Scope::Account;
+    f.asks.push(Ask {
+        until: at(until),
+        source: AskSource::RetryAfter,
+        scope: Scope::Account,
+    });
+    f
+}
+
+#[test]
+fn d04_no_wait_after_the_last_attempt() {
+    let mut c = Call::new(CallPolicy::default(), Safety::Read, at(0));
+    let f = Finding::of(Verdict::Unavailable);
+    for n in 1..=4 {
+        c.asks(at(n));
+        c.sent(at(n));
+        let plan = c.plan(at(n), &attempt(&f), &mut budget(), 1.0);
+        if n < 4 {
+            assert_eq!(plan, Plan::Again);
+        } else {
+            let Plan::Fail(r) = plan else {
+                panic!("{plan:?}")
+            };
+            assert_eq!((r.kind, r.attempts), (RefusalKind::AttemptsSpent, 4));
+        }
+    }
+}
+
+#[test]
+fn sc_s01_a_write_is_sent_once_and_an_unsent_one_again() {
+    let f = Finding::of(Verdict::Unavailable);
+    let mut c = Call::new(
+        CallPolicy::default(),
+        Safety::of(&http::Method::POST),
+        at(0),
+    );
+    c.sent(at(0));
+    assert!(matches!(
+        c.plan(at(0), &attempt(&f), &mut budget(), 0.5),
+        Plan::Fail(_)
+    ));
+    let unsent = Attempt {
+        unsent: true,
+        ..attempt(&f)
+    };
+    assert_eq!(c.plan(at(0), &unsent, &mut budget(), 0.5), Plan::Again);
+}
+
+#[test]
+fn sc_s06_a_refused_write_is_repeated_only_where_declared() {
+    let f = refused(1);
+    let mut c = Call::new(CallPolicy::default(), Safety::Write, at(0));
+    c.sent(at(0));
+    assert!(matches!(
+        c.plan(at(0), &attempt(&f), &mut budget(), 0.5),
+        Plan::Fail(_)
+    ));
+    let policy = CallPolicy {
+        write: WriteRepeat::RefusedOnly,
+        ..CallPolicy::default()
+    };
+    let mut c = Call::new(policy, Safety::Write, at(0));
+    c.sent(at(0));
+    assert_eq!(c.plan(at(0), &attempt(&f), &mut budget(), 0.5), Plan::Again);
+}
+
+#[test]
+fn sc_w06_a_backoff_beyond_the_deadline_fails_at_once() {
+    let policy = CallPolicy {
+        deadline: Some(Duration::from_millis(100)),
+        ..CallPolicy::default()
+    };
+    let mut c = Call::new(policy, Safety::Read, at(0));
+    c.sent(at(0));
+    let f = Finding::of(Verdict::Unavailable);
+    let Plan::Fail(r) = c.plan(at(0), &attempt(&f), &mut budget(), 1.0) else {
+        panic!("it must fail");
+    };
+    assert_eq!(r.kind, RefusalKind::DeadlineTooSoon);
+    assert_eq!(r.retry_at, Some(Instant::from_millis(250)));
+}
+
+#[test]
+fn sc_p20_a_quota_is_never_waited_for_in_a_call() {
+    let mut f = refused(20 * 3600);
+    f.verdict = Verdict::QuotaExhausted;
+    let mut c = Call::new(CallPolicy::default(), Safety::Read, at(0));
+    c.sent(at(0));
+    let Plan::Fail(r) = c.plan(at(0), &attempt(&f), &mut budget(), 0.0) else {
+        panic!("it must fail");
+    };
+    assert!(r.is_rate_limited());
+    assert_eq!(r.retry_at, Some(at(20 * 3600)));
+}
+
+#[test]
+fn patience_bounds_the_sum_of_all_waiting() {
+    let mut c = Call::new(CallPolicy::default(), Safety::Read, at(0));
+    c.asks(at(0));
+    c.sent(at(20));
+    let l = c.asks(at(21));
+    assert_eq!(l.expires, at(31));
+    assert_eq!(c.total_waited(), Duration::from_secs(20));
+}
