@@ -11,6 +11,9 @@ use anyhow::{Context, bail};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
 
+/// The key of fingerprints, for a keyed hash.
+pub(crate) type Key = (u64, u64);
+
 /// The install key.
 pub(crate) struct Seal {
     key: LessSafeKey,

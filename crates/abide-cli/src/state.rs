@@ -7,8 +7,7 @@ use abide::store::sqlite::{Options, Sqlite};
 use anyhow::Context;
 use etcetera::BaseStrategy;
 
-use crate::fetch::Key;
-use crate::seal::Seal;
+use crate::seal::{Key, Seal};
 
 /// The state of this installation.
 pub(crate) struct State {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::args::Args;
+use super::bad::report_bad;
 use super::input::Parsed;
-use super::{open, policy, report_bad};
+use super::{open, policy};
 use crate::exit::Exit;
 
 /// How many items are shown.

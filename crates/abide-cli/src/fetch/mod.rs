@@ -4,6 +4,7 @@
 //! sent when is decided in the core; here are files, a terminal and signals.
 
 mod args;
+mod bad;
 mod dry;
 mod input;
 mod open;
@@ -25,17 +26,14 @@ use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use args::Args;
-pub(crate) use input::Key;
 
 use crate::exit::Exit;
 use crate::state::State;
+use bad::report_bad;
 use input::Parsed;
 use open::Opened;
 use output::{Bodies, Handle, Tally, Writing};
 use summary::{Facts, Summary};
-
-/// The most bad lines reported one by one.
-const BAD_SHOWN: usize = 20;
 
 /// What each good item of the input is to the run: where it goes and how early.
 type Places = Vec<(Item, Target, u8)>;
@@ -268,27 +266,8 @@ fn tell(args: &Args, summary: &Summary) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reports the lines that cannot be sent.
-fn report_bad(items: &source::Items, args: &Args) -> anyhow::Result<()> {
-    let bad = &items.index.bad;
-    for (item, why) in bad.iter().take(BAD_SHOWN) {
-        eprintln!(
-            "abide: {}: line {}, {why}",
-            args.input.display(),
-            items.line(*item)
-        );
-    }
-    if bad.len() > BAD_SHOWN {
-        eprintln!("abide: and {} more bad lines", bad.len() - BAD_SHOWN);
-    }
-    if args.strict && !bad.is_empty() {
-        let why = format!("{} bad lines; nothing was sent (--strict)", bad.len());
-        return Err(crate::exit::Usage(why).into());
-    }
-    Ok(())
-}
-
-/// The first Ctrl-C (or SIGTERM, or a closed terminal) finishes what is on the wire and saves; the second ends at once.
+/// The first Ctrl-C (or SIGTERM, or a closed terminal) finishes what is on the wire and saves; the
+/// second ends at once.
 async fn signals(stop: CancellationToken) {
     interrupted().await;
     eprintln!("abide: finishing what is on the wire; press Ctrl-C again to stop at once");

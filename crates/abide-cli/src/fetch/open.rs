@@ -14,11 +14,12 @@ use anyhow::{Context, bail};
 use http::HeaderMap;
 
 use super::args::{Args, Format};
-use super::input::{self, Index, Key, Parsed, Parser, Visit};
+use super::input::{self, Index, Parsed, Parser, Visit};
 use super::output::{self, Found, Target};
 use super::piped::{Kept, keep_records, lone_pipe, stored};
 use super::source::Items;
 use crate::exit::Usage;
+use crate::seal::Key;
 use crate::state::State;
 
 /// A run that is ours, and what is left of it.

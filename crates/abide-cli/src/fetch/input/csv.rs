@@ -4,8 +4,7 @@ use std::io::Read;
 
 use ::csv::{ByteRecord, Reader, ReaderBuilder};
 
-use super::index::Place;
-use super::record::Bad;
+use super::place::{Bad, Place};
 
 fn builder() -> ReaderBuilder {
     let mut b = ReaderBuilder::new();

@@ -11,17 +11,10 @@ use std::io::{BufRead, BufReader, Read};
 use siphasher::sip::SipHasher13;
 
 use super::csv::Rows;
-use super::record::{Bad, Parser};
+use super::place::{Bad, Place};
+use super::record::Parser;
 use crate::fetch::args::Format;
-
-/// Where a record lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) offset: u64,
-    pub(crate) length: u32,
-    /// Counted from 1.
-    pub(crate) line: u32,
-}
+use crate::seal::Key;
 
 /// The index of an input.
 #[derive(Debug, Default)]
@@ -33,9 +26,6 @@ pub(crate) struct Index {
     pub(crate) bad: Vec<(u32, Bad)>,
     key: Key,
 }
-
-/// The key of fingerprints: the same in every process of an installation.
-pub(crate) type Key = (u64, u64);
 
 /// The longest record, in bytes: beyond it a line is not a request but a mistake.
 const LONGEST: u64 = 64 * 1024 * 1024;

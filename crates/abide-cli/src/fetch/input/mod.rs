@@ -6,11 +6,13 @@
 mod csv;
 mod file;
 mod index;
+mod place;
 mod record;
 mod template;
 
 pub(crate) use file::read_at;
-pub(crate) use index::{Index, Key, Place, Visit};
+pub(crate) use index::{Index, Visit};
+pub(crate) use place::Place;
 pub(crate) use record::{Parsed, Parser, header_pair};
 
 use super::args::Format;
