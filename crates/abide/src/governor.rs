@@ -11,14 +11,15 @@ use abide_core::hold::{Hold, SetBy};
 use abide_core::policy::ProviderPolicy;
 use abide_core::provider::{Event, News, Provider};
 use abide_core::verdict::Verdict;
-use abide_store::{Memory, Store, StoreError, StoreKey, StoredGate};
+use abide_store::{Memory, Store, StoreError};
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::clock::{Clock, System};
 use crate::names::Names;
 use crate::shard::{Handle, Shard};
-use crate::target::{self, Target};
+use crate::shared::{Namer, Shared};
+use crate::target::Target;
 
 /// How many generic providers are remembered; idle ones make room. Each is a few KiB.
 const REMEMBERED: usize = 10_000;
@@ -27,9 +28,6 @@ const REMEMBERED: usize = 10_000;
 /// 100 ms.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Finds the configured provider of a host and port; `None` where it is its own.
-type Namer = Arc<dyn Fn(&str, u16) -> Option<String> + Send + Sync>;
-
 /// How a provider is treated: its gates, and how its answers are read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Treatment {
@@ -37,77 +35,6 @@ pub struct Treatment {
     pub policy: ProviderPolicy,
     /// How its answers are read, and which are tried again.
     pub classify: ClassifyPolicy,
-}
-
-/// Somebody who wants to hear everything, with the provider's name.
-type Listener = UnboundedSender<(Arc<str>, Event)>;
-
-/// What all providers of a governor share.
-pub(crate) struct Shared {
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) names: Names,
-    pub(crate) namer: Option<Namer>,
-    remembered: Mutex<HashMap<StoreKey, StoredGate>>,
-    dice: Mutex<fastrand::Rng>,
-    listeners: Mutex<Vec<Listener>>,
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
-            .field("store", &self.store)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Shared {
-    /// The provider's name for an address.
-    pub(crate) fn provider_of(&self, url: &url::Url) -> Option<String> {
-        let host = url.host_str()?;
-        let port = url.port_or_known_default().unwrap_or(0);
-        let named = self.namer.as_ref().and_then(|namer| namer(host, port));
-        named.or_else(|| target::provider_name(url))
-    }
-
-    pub(crate) fn remembered(&self, key: &StoreKey) -> Option<StoredGate> {
-        self.remembered.lock().remove(key)
-    }
-
-    /// A throw of the dice in [0, 1).
-    pub(crate) fn dice(&self) -> f64 {
-        self.dice.lock().f64()
-    }
-
-    /// Tells whoever listens, and the log.
-    pub(crate) fn tell(&self, provider: &Arc<str>, event: Event) {
-        self.log(provider, &event);
-        let mut listeners = self.listeners.lock();
-        listeners.retain(|l| l.send((Arc::clone(provider), event.clone())).is_ok());
-    }
-
-    /// A hold is logged once at INFO with provider, cause and end, then at DEBUG.
-    fn log(&self, provider: &str, event: &Event) {
-        let until = |h: &Hold| self.clock.moment().wall_at(h.until);
-        match event {
-            Event::HoldOpened { scope, hold, .. } => tracing::info!(
-                provider,
-                scope = scope.as_str(),
-                cause = hold.cause.as_str(),
-                source = hold.source().as_str(),
-                until = %until(hold),
-                "held"
-            ),
-            Event::HoldLengthened { scope, hold, .. } => tracing::debug!(
-                provider,
-                scope = scope.as_str(),
-                cause = hold.cause.as_str(),
-                until = %until(hold),
-                "held for longer"
-            ),
-            other => tracing::debug!(provider, event = ?other, "changed"),
-        }
-    }
 }
 
 /// The shared handle to all providers of a process. Clones share everything.

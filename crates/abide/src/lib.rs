@@ -27,6 +27,7 @@ mod persist;
 mod response;
 pub mod run;
 mod shard;
+mod shared;
 mod target;
 mod tls;
 mod transport;

@@ -18,9 +18,9 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Notify, oneshot};
 
-use crate::governor::Shared;
 use crate::names::{Credential, GateName};
 use crate::persist;
+use crate::shared::Shared;
 use crate::target::Target;
 
 /// What a waiter is told.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName};
 use url::Url;
 
-use crate::governor::Shared;
 use crate::names::{Credential, Names};
+use crate::shared::Shared;
 
 /// The names under which credentials travel in a query: read for telling accounts apart, and
 /// redacted wherever a URL is shown.
@@ -67,7 +67,7 @@ pub struct Target {
 impl Target {
     /// The target of a request, or `None` when its URL has no host.
     pub(crate) fn of(shared: &Shared, url: &Url, headers: &HeaderMap) -> Option<Self> {
-        let provider = shared.provider_of(url)?;
+        let provider = provider_of(shared, url)?;
         Some(Self {
             provider: provider.into(),
             account: account(&shared.names, url, headers),
@@ -87,8 +87,16 @@ pub(crate) fn drop_credentials(headers: &mut HeaderMap) {
     }
 }
 
+/// The provider of an address: a configured one, or the origin itself.
+fn provider_of(shared: &Shared, url: &Url) -> Option<String> {
+    let host = url.host_str()?;
+    let port = url.port_or_known_default().unwrap_or(0);
+    let named = shared.namer.as_ref().and_then(|namer| namer(host, port));
+    named.or_else(|| provider_name(url))
+}
+
 /// The generic provider's name of an origin.
-pub(crate) fn provider_name(url: &Url) -> Option<String> {
+fn provider_name(url: &Url) -> Option<String> {
     let mut name = url.host_str()?.to_owned();
     if let Some(port) = url.port() {
         let _ = write!(name, ":{port}");

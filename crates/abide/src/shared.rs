@@ -1,0 +1,80 @@
+//! What all providers of a governor share.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use abide_core::hold::Hold;
+use abide_core::provider::Event;
+use abide_store::{Store, StoreKey, StoredGate};
+use parking_lot::Mutex;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::clock::Clock;
+use crate::names::Names;
+
+/// Finds the configured provider of a host and port; `None` where it is its own.
+pub(crate) type Namer = Arc<dyn Fn(&str, u16) -> Option<String> + Send + Sync>;
+
+/// Somebody who wants to hear everything, with the provider's name.
+pub(crate) type Listener = UnboundedSender<(Arc<str>, Event)>;
+
+/// What all providers of a governor share.
+pub(crate) struct Shared {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) names: Names,
+    pub(crate) namer: Option<Namer>,
+    pub(crate) remembered: Mutex<HashMap<StoreKey, StoredGate>>,
+    pub(crate) dice: Mutex<fastrand::Rng>,
+    pub(crate) listeners: Mutex<Vec<Listener>>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(crate) fn remembered(&self, key: &StoreKey) -> Option<StoredGate> {
+        self.remembered.lock().remove(key)
+    }
+
+    /// A throw of the dice in [0, 1).
+    pub(crate) fn dice(&self) -> f64 {
+        self.dice.lock().f64()
+    }
+
+    /// Tells whoever listens, and the log.
+    pub(crate) fn tell(&self, provider: &Arc<str>, event: Event) {
+        self.log(provider, &event);
+        let mut listeners = self.listeners.lock();
+        listeners.retain(|l| l.send((Arc::clone(provider), event.clone())).is_ok());
+    }
+
+    /// A hold is logged once at INFO with provider, cause and end, then at DEBUG.
+    fn log(&self, provider: &str, event: &Event) {
+        let until = |h: &Hold| self.clock.moment().wall_at(h.until);
+        match event {
+            Event::HoldOpened { scope, hold, .. } => tracing::info!(
+                provider,
+                scope = scope.as_str(),
+                cause = hold.cause.as_str(),
+                source = hold.source().as_str(),
+                until = %until(hold),
+                "held"
+            ),
+            Event::HoldLengthened { scope, hold, .. } => tracing::debug!(
+                provider,
+                scope = scope.as_str(),
+                cause = hold.cause.as_str(),
+                until = %until(hold),
+                "held for longer"
+            ),
+            other => tracing::debug!(provider, event = ?other, "changed"),
+        }
+    }
+}
