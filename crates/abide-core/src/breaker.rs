@@ -155,7 +155,7 @@ impl Breaker {
             }
             return None;
         }
-        if now.since(self.window_began) > self.policy.window {
+        if now > self.window_began.after(self.policy.window) {
             self.window_began = now;
             self.failed = 0;
             self.seen = 0;

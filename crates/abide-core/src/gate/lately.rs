@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);
+const NANOS: u64 = 1_000_000_000;
 
 /// Requests that came back well in this second and the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,9 +25,10 @@ impl Lately {
         if self.count == 0 && self.before == 0 {
             self.since = sent;
         }
-        let age = sent.since(self.since);
-        if age >= SECOND {
-            self.before = if age < 2 * SECOND { self.count } else { 0 };
+        // In plain nanoseconds: this is on the way of every success.
+        let age = sent.as_nanos().saturating_sub(self.since.as_nanos());
+        if age >= NANOS {
+            self.before = if age < 2 * NANOS { self.count } else { 0 };
             self.since = sent;
             self.count = 0;
         }
