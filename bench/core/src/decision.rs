@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use abide::clock::{Clock, System};
-use abide::core::gate::{GateSpec, KeyHasher};
+use abide::core::gate::{GateSet, GateSpec, KeyHasher};
 use abide::core::pace::{Gcra, Sliding, Window};
 use abide::core::policy::ProviderPolicy;
 use abide::core::provider::{Admit, Outcome, Provider, Request, Start};
@@ -128,8 +128,8 @@ pub(crate) fn measure(batches: usize, plainest: bool, figures: &mut Map<String, 
 
     let mut p = provider(false);
     let mut now = 1_000_000_000_u64;
-    let requests: Vec<Request> = (0..ACCOUNTS)
-        .map(|a| Request::new(p.gates(Instant::from_nanos(now), &specs(&hasher, a))))
+    let sets: Vec<GateSet> = (0..ACCOUNTS)
+        .map(|a| p.gates(Instant::from_nanos(now), &specs(&hasher, a)))
         .collect();
     let mut dice = fastrand::Rng::with_seed(1);
     put(
@@ -137,8 +137,8 @@ pub(crate) fn measure(batches: usize, plainest: bool, figures: &mut Map<String, 
         median(batches, || {
             for _ in 0..OPS {
                 now += 1_000;
-                let request = &requests[dice.usize(..ACCOUNTS)];
-                decide(&mut p, Instant::from_nanos(now), request, &done);
+                let request = Request::new(sets[dice.usize(..ACCOUNTS)]);
+                decide(&mut p, Instant::from_nanos(now), &request, &done);
             }
         }),
     );
