@@ -46,59 +46,68 @@ pub(crate) struct Rank {
     pub(crate) arrival: u64,
 }
 
-/// The waiters standing at one gate.
+/// The waiters standing at one gate. Made when somebody first waits, since most gates never have
+/// a queue.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Queue {
-    line: BTreeMap<Rank, (u32, u32)>,
-    /// By urgency; made when somebody first waits, since most gates never have a queue.
-    cost: Option<Box<[u64; 8]>>,
+pub(crate) struct Queue(Option<Box<Line>>);
+
+#[derive(Clone, Debug, Default)]
+struct Line {
+    waiters: BTreeMap<Rank, (u32, u32)>,
+    /// By urgency.
+    cost: [u64; 8],
 }
 
 impl Queue {
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.line.is_empty()
+        self.0.as_ref().is_none_or(|l| l.waiters.is_empty())
     }
 
     pub(crate) fn head(&self) -> Option<(Rank, u32)> {
-        self.line
-            .first_key_value()
-            .map(|(r, (slot, _))| (*r, *slot))
+        let line = self.0.as_ref()?;
+        let (rank, (slot, _)) = line.waiters.first_key_value()?;
+        Some((*rank, *slot))
     }
 
     /// Whether somebody of a better rank stands here.
     #[inline]
     pub(crate) fn is_behind(&self, rank: Rank) -> bool {
-        self.line
-            .first_key_value()
-            .is_some_and(|(head, _)| *head < rank)
+        self.head().is_some_and(|(head, _)| head < rank)
     }
 
     pub(crate) fn push(&mut self, rank: Rank, slot: u32, cost: u32) {
-        self.cost.get_or_insert_default()[rank.urgency.index()] += u64::from(cost);
-        self.line.insert(rank, (slot, cost));
+        let line = self.0.get_or_insert_default();
+        line.cost[rank.urgency.index()] += u64::from(cost);
+        line.waiters.insert(rank, (slot, cost));
     }
 
     pub(crate) fn remove(&mut self, rank: Rank) {
-        if let Some((_, cost)) = self.line.remove(&rank) {
-            self.cost.get_or_insert_default()[rank.urgency.index()] -= u64::from(cost);
+        if let Some(line) = &mut self.0
+            && let Some((_, cost)) = line.waiters.remove(&rank)
+        {
+            line.cost[rank.urgency.index()] -= u64::from(cost);
         }
     }
 
     /// The cost standing here that is more urgent, and that of the same urgency.
     pub(crate) fn cost_ahead(&self, urgency: Urgency) -> (u64, u64) {
-        let Some(cost) = &self.cost else {
+        let Some(line) = &self.0 else {
             return (0, 0);
         };
-        let above = cost[..urgency.index()].iter().sum();
-        (above, cost[urgency.index()])
+        let above = line.cost[..urgency.index()].iter().sum();
+        (above, line.cost[urgency.index()])
     }
 
     pub(crate) fn waiters(&self) -> impl Iterator<Item = (Rank, u32, u32)> + '_ {
-        self.line.iter().map(|(r, (slot, cost))| (*r, *slot, *cost))
+        self.0
+            .iter()
+            .flat_map(|line| &line.waiters)
+            .map(|(r, (slot, cost))| (*r, *slot, *cost))
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.line.len()
+        self.0.as_ref().map_or(0, |l| l.waiters.len())
     }
 }
 

@@ -43,19 +43,13 @@ pub(crate) enum Block {
     Lease,
 }
 
-/// State a gate needs only when something happened to it.
-#[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    pub(crate) queue: Queue,
-    /// Every waiter whose set has this gate, by the latest end of a closing it will wait for.
-    pub(crate) watch: BTreeSet<(Instant, u32)>,
-}
-
 /// All state of one limit.
+///
+/// What every plain request touches comes first and fills four lines of memory: with many
+/// accounts, fetching those is what a decision costs.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(crate) struct Gate {
-    // What every plain request touches comes first, so that it lies together in memory.
     pub(crate) generation: u32,
     /// Passes and waiters that name this slot.
     pub(crate) users: u32,
@@ -67,6 +61,7 @@ pub(crate) struct Gate {
     pub(crate) hold: Option<Box<Hold>>,
     pub(crate) episode: Option<Box<Episode>>,
     pub(crate) breaker: Option<Box<Breaker>>,
+    pub(crate) queue: Queue,
     pub(crate) pace: Pace,
     pub(crate) lease: Option<Box<Lease>>,
     /// When this gate was last freed by something other than the passing of time, or let
@@ -79,13 +74,14 @@ pub(crate) struct Gate {
     pub(crate) failures: u32,
     /// When an answer last proved the provider well.
     pub(crate) last_success: Option<Instant>,
-    pub(crate) waiting: Waiting,
     /// The instant this gate is registered to be looked at; `FAR` when it is not.
     pub(crate) due: Instant,
     pub(crate) key: GateKey,
     /// How many slots turned out to be this one.
     pub(crate) aliased: u32,
     pub(crate) revision: u64,
+    /// Every waiter whose set has this gate, by the latest end of a closing it will wait for.
+    pub(crate) watch: BTreeSet<(Instant, u32)>,
 }
 
 impl Gate {
@@ -103,7 +99,8 @@ impl Gate {
             episode: None,
             pace: Pace::new(&policy.windows),
             inflight: InFlight::new(policy.concurrency, policy.gentle),
-            waiting: Waiting::default(),
+            queue: Queue::default(),
+            watch: BTreeSet::new(),
             control: None,
             failures: 0,
             last_success: None,
@@ -174,8 +171,8 @@ impl Gate {
             && self.episode.is_none()
             && self.breaker.as_ref().is_none_or(|b| !b.is_open())
             && self.lease.is_none()
-            && self.waiting.queue.is_empty()
-            && u64::from(cost) <= self.pace.size()
+            && self.queue.is_empty()
+            && cost <= self.pace.size()
             && self.pace.earliest(cost) <= now
     }
 
@@ -203,7 +200,7 @@ impl Gate {
             && self.episode.is_none()
             && self.control.is_none()
             && self.failures == 0
-            && self.waiting.queue.is_empty()
+            && self.queue.is_empty()
             && self.breaker.as_ref().is_none_or(|b| !b.is_open());
         if !untroubled || health == Health::Failure {
             return false;
@@ -248,7 +245,7 @@ impl Gate {
     /// Whether a request of this rank has to stand behind somebody here.
     #[inline]
     pub(crate) fn is_behind(&self, rank: Rank) -> bool {
-        self.waiting.queue.is_behind(rank)
+        self.queue.is_behind(rank)
     }
 
     /// Whether forgetting this gate would change a decision.
@@ -256,7 +253,7 @@ impl Gate {
         self.users == 0
             && self.hold.as_ref().is_none_or(|h| !h.is_active(now))
             && self.episode.is_none()
-            && self.waiting.queue.is_empty()
+            && self.queue.is_empty()
             && self.pace.is_idle(now)
             && self.breaker.as_ref().is_none_or(|b| !b.is_open())
     }
@@ -276,5 +273,16 @@ impl Gate {
     /// The adaptive interval in force, for the store and for people.
     pub(crate) fn learned(&self) -> Option<Duration> {
         self.pace.adaptive_interval()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_plain_request_touches_fills_four_lines_of_memory() {
+        assert_eq!(std::mem::offset_of!(Gate, key), 256);
+        assert_eq!(size_of::<Gate>(), 320);
     }
 }

@@ -21,34 +21,44 @@ use crate::time::{Instant, nanos};
 /// suspended process, whose slots must not all come out together.
 pub const CATCH_UP: Duration = Duration::from_millis(50);
 
+/// A byte with one value only. The compiler tells the kinds of windows apart by its other values,
+/// so that a window is no larger than a bucket and a gate of two windows fills four lines of
+/// memory: with many accounts, that is what a decision costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Room {
+    Here,
+}
+
 /// A token bucket: one unit an interval, at most `burst` units saved up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gcra {
     tat: u64,
     interval: u64,
-    burst: u64,
     /// How far ahead of now `tat` may be for a cost of 1 to fit: all of the burst but one unit.
     spare: u64,
     /// When the first cost was paid of those since when something has been owed without a pause.
     busy: u64,
-    /// When the last cost was paid.
-    last: u64,
     /// The least that was still owed when a later cost was paid since then.
     slack: u64,
+    /// When the last cost was paid, in its low bits: enough to tell whether it was just now, and
+    /// to be wrong about it only gives less back.
+    last: u32,
+    room: Room,
 }
 
 impl Gcra {
     /// One unit per `interval`, at most `burst` (at least 1) at once.
     pub fn new(interval: Duration, burst: u32) -> Self {
-        let (interval, burst) = (nanos(interval).max(1), u64::from(burst.max(1)));
+        let interval = nanos(interval).max(1);
         Self {
             tat: 0,
             interval,
-            burst,
-            spare: (burst - 1).saturating_mul(interval),
+            spare: spare(burst, interval),
             busy: 0,
-            last: u64::MAX,
             slack: u64::MAX,
+            last: u32::MAX,
+            room: Room::Here,
         }
     }
 
@@ -61,7 +71,7 @@ impl Gcra {
 
     /// The largest cost that ever fits.
     pub(crate) const fn size(&self) -> u64 {
-        self.burst
+        self.spare / self.interval + 1
     }
 
     /// Nanoseconds a unit takes.
@@ -72,13 +82,13 @@ impl Gcra {
     /// The earliest instant at which `cost` fits; may be in the past.
     #[inline]
     pub(crate) const fn earliest(&self, cost: u32) -> Instant {
-        // Plain requests cost 1: their spare room is at hand without a multiplication.
+        // Plain requests cost 1: their room is at hand without a multiplication.
         let spare = if cost == 1 {
             self.spare
         } else {
-            self.burst
-                .saturating_sub(cost as u64)
-                .saturating_mul(self.interval)
+            self.spare
+                .saturating_add(self.interval)
+                .saturating_sub(self.interval.saturating_mul(cost as u64))
         };
         Instant::from_nanos(self.tat.saturating_sub(spare))
     }
@@ -99,10 +109,10 @@ impl Gcra {
         } else {
             self.busy = now;
             // What was paid at the same instant cannot be told from what belongs here.
-            self.slack = if self.last == now { 0 } else { u64::MAX };
+            self.slack = if self.last == low(now) { 0 } else { u64::MAX };
             at
         };
-        self.last = now;
+        self.last = low(now);
         let paid = if cost == 1 {
             self.interval
         } else {
@@ -143,14 +153,13 @@ impl Gcra {
         self.tat = now.saturating_add(u64::try_from(units).unwrap_or(u64::MAX));
         self.slack = 0;
         self.interval = interval;
-        self.burst = u64::from(burst.max(1));
-        self.spare = (self.burst - 1).saturating_mul(self.interval);
+        self.spare = spare(burst, interval);
     }
 
     /// Lets no more than `units` of saved-up burst remain at `now`.
     pub(crate) fn drain(&mut self, now: Instant, units: u64) {
         let full = self
-            .burst
+            .size()
             .saturating_sub(units)
             .saturating_mul(self.interval);
         self.tat = self.tat.max(now.as_nanos().saturating_add(full));
@@ -161,6 +170,17 @@ impl Gcra {
     pub(crate) const fn is_idle(&self, now: Instant) -> bool {
         self.tat <= now.as_nanos()
     }
+}
+
+/// What all units of a burst (at least 1) but one take together.
+fn spare(burst: u32, interval: u64) -> u64 {
+    // A burst that takes longer than can be told is cut.
+    let most = (u64::MAX / interval).max(1);
+    (u64::from(burst.max(1)).min(most) - 1) * interval
+}
+
+const fn low(nanos: u64) -> u32 {
+    (nanos & u32::MAX as u64) as u32
 }
 
 #[cfg(test)]
@@ -209,6 +229,16 @@ mod tests {
         g.refund(at(0), 1);
         // Without the first, the second would have found an idle bucket at 9.
         assert_eq!(g.earliest(2), at(19));
+    }
+
+    #[test]
+    fn a_burst_beyond_all_time_is_cut() {
+        let g = Gcra::new(Duration::MAX, u32::MAX);
+        assert_eq!(g.size(), 1);
+        assert_eq!(g.earliest(1), at(0));
+        let g = Gcra::new(Duration::from_secs(3600), u32::MAX);
+        assert_eq!(g.size(), u64::MAX / 3_600_000_000_000);
+        assert_eq!(g.earliest(1), at(0));
     }
 
     #[test]

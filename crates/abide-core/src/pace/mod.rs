@@ -130,7 +130,7 @@ impl std::ops::DerefMut for Windows {
 pub(crate) struct Pace {
     windows: Windows,
     /// The largest cost every window can ever fit.
-    size: u64,
+    size: u32,
     adaptive: Option<Box<Gcra>>,
 }
 
@@ -207,9 +207,9 @@ impl Pace {
         store
     }
 
-    /// The largest cost every window can ever fit; `u64::MAX` without windows.
+    /// The largest cost every window can ever fit; `u32::MAX` without windows.
     #[inline]
-    pub(crate) const fn size(&self) -> u64 {
+    pub(crate) const fn size(&self) -> u32 {
         self.size
     }
 
@@ -317,7 +317,9 @@ impl Pace {
     }
 }
 
-/// The largest cost that every window can ever fit; `u64::MAX` without windows.
-fn size(windows: &[Window]) -> u64 {
-    windows.iter().map(Window::size).min().unwrap_or(u64::MAX)
+/// The largest cost that every window can ever fit; `u32::MAX` without windows, and no cost is
+/// larger.
+fn size(windows: &[Window]) -> u32 {
+    let least = windows.iter().map(Window::size).min();
+    least.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX))
 }

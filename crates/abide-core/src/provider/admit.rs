@@ -27,12 +27,12 @@ impl Provider {
         let mut closed: Option<(Instant, u32)> = None;
         for &g in gates {
             let gate = &self.gates[g as usize];
-            if u64::from(request.cost) > gate.pace.size() {
+            if request.cost > gate.pace.size() {
                 let mut r = Refusal::new(RefusalKind::CostTooLarge, DecidedBy::Policy);
                 r.scope = gate.scope;
                 return Admit::Refuse(Box::new(r));
             }
-            contended |= !gate.waiting.queue.is_empty();
+            contended |= !gate.queue.is_empty();
             if gate.block(now, request.cost) != Block::None {
                 blocked = true;
                 closed = closed.max(gate.closed_until(now).map(|t| (t, g)));

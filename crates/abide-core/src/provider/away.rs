@@ -20,7 +20,7 @@ impl Provider {
         for &g in &set[..len] {
             let g = self.claim(g) as usize;
             if limit != Instant::FAR {
-                self.gates[g].waiting.watch.insert((limit, slot));
+                self.gates[g].watch.insert((limit, slot));
             }
         }
         if expires != Instant::FAR {
@@ -35,7 +35,7 @@ impl Provider {
         let (set, len, limit, expires) = (e.set, e.len(), e.hold_limit, e.expires);
         for &g in &set[..len] {
             let c = self.canonical(g) as usize;
-            self.gates[c].waiting.watch.remove(&(limit, slot));
+            self.gates[c].watch.remove(&(limit, slot));
             self.release(g);
         }
         if expires != Instant::FAR {
@@ -53,7 +53,7 @@ impl Provider {
         match e.state {
             State::Waiting { gate, .. } => {
                 let g = self.canonical(gate);
-                self.gates[g as usize].waiting.queue.remove(rank);
+                self.gates[g as usize].queue.remove(rank);
                 self.mark(g);
             }
             State::Parked => {
@@ -77,7 +77,7 @@ impl Provider {
         let Some(until) = self.gates[g as usize].closed_until(now) else {
             return;
         };
-        while let Some(&(limit, slot)) = self.gates[g as usize].waiting.watch.first()
+        while let Some(&(limit, slot)) = self.gates[g as usize].watch.first()
             && limit < until
         {
             let refusal = self.turned_away(now, g);
@@ -115,7 +115,7 @@ impl Provider {
             Block::None => now,
             Block::Probe(_) | Block::Return | Block::Lease => return None,
         };
-        let (above, same) = gate.waiting.queue.cost_ahead(e.urgency);
+        let (above, same) = gate.queue.cost_ahead(e.urgency);
         let own = if stands { u64::from(e.cost) } else { 0 };
         let keys = self.ranks.keys(e.urgency);
         let fair = keys.saturating_mul(self.ranks.backlog(e.rank));

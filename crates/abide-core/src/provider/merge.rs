@@ -39,16 +39,16 @@ impl Provider {
     fn merge(&mut self, now: Instant, from: u32, into: u32) {
         self.set_due(from, Instant::FAR);
         let (f, i) = (from as usize, into as usize);
-        let waiters: Vec<_> = self.gates[f].waiting.queue.waiters().collect();
+        let waiters: Vec<_> = self.gates[f].queue.waiters().collect();
         for (rank, slot, cost) in waiters {
-            self.gates[f].waiting.queue.remove(rank);
-            self.gates[i].waiting.queue.push(rank, slot, cost);
+            self.gates[f].queue.remove(rank);
+            self.gates[i].queue.push(rank, slot, cost);
             if let State::Waiting { since, .. } = self.entries[slot].state {
                 self.entries[slot].state = State::Waiting { gate: into, since };
             }
         }
-        let watch = std::mem::take(&mut self.gates[f].waiting.watch);
-        self.gates[i].waiting.watch.extend(watch);
+        let watch = std::mem::take(&mut self.gates[f].watch);
+        self.gates[i].watch.extend(watch);
 
         let hold = self.gates[f].hold.take().filter(|h| h.is_active(now));
         let episode = self.gates[f].episode.take();

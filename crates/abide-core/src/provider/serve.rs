@@ -48,7 +48,7 @@ impl Provider {
     /// Lets everyone through who can be, best rank first.
     pub(super) fn serve(&mut self, now: Instant) {
         while let Some((rank, g)) = self.ready.pop_first() {
-            let Some((head, slot)) = self.gates[g as usize].waiting.queue.head() else {
+            let Some((head, slot)) = self.gates[g as usize].queue.head() else {
                 self.set_due(g, Instant::FAR);
                 continue;
             };
@@ -80,7 +80,7 @@ impl Provider {
         let rank = self.entries[slot].rank;
         match next {
             Some(other) => {
-                self.gates[g as usize].waiting.queue.remove(rank);
+                self.gates[g as usize].queue.remove(rank);
                 self.stand(now, slot, other);
             }
             None => {
@@ -88,7 +88,7 @@ impl Provider {
                     State::Waiting { since, .. } => since,
                     _ => now,
                 };
-                self.gates[g as usize].waiting.queue.remove(rank);
+                self.gates[g as usize].queue.remove(rank);
                 self.grant(now, slot, Some((g, since)));
             }
         }
@@ -138,14 +138,14 @@ impl Provider {
             since: now,
         };
         let (rank, cost) = (e.rank, e.cost);
-        self.gates[g as usize].waiting.queue.push(rank, slot, cost);
+        self.gates[g as usize].queue.push(rank, slot, cost);
         self.mark(g);
     }
 
     /// Notes that the head of `g` may be able to move.
     #[inline]
     pub(super) fn mark(&mut self, g: u32) {
-        match self.gates[g as usize].waiting.queue.head() {
+        match self.gates[g as usize].queue.head() {
             Some((rank, _)) => {
                 self.ready.insert((rank, g));
             }

@@ -249,7 +249,7 @@ impl Provider {
                 ctl.resumed(now);
             }
             if v.is_answer() {
-                ctl.answered(now, sent, gate.waiting.queue.is_empty());
+                ctl.answered(now, sent, gate.queue.is_empty());
             }
             let interval = ctl.interval();
             if interval != gate.pace.adaptive_interval() {

@@ -48,7 +48,7 @@ impl Provider {
                 in_episode: g.episode.is_some(),
                 closed_until: g.closed_until(now),
                 in_flight: g.inflight.count(),
-                waiting: g.waiting.queue.len(),
+                waiting: g.queue.len(),
                 interval: g.learned(),
                 healthy: g.failures == 0,
                 last_success: g.last_success,
