@@ -1,0 +1,31 @@
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::source::Source;
+
+/// A quota that answers tell of in words of their own. The common names (`RateLimit`,
+/// `X-RateLimit-*` and their kin) are known without one.
+///
+/// A quota that is used up closes its gate until its reset, on refusals and successes alike.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reading {
+    /// The gate it speaks of, by name; `account` when absent.
+    pub gate: Option<String>,
+    /// How many units one window holds.
+    pub limit: Option<Source>,
+    /// How many are left.
+    pub remaining: Option<Source>,
+    /// How many are spent; with `limit`, as good as `remaining`.
+    pub used: Option<Source>,
+    /// When there are more of them.
+    pub reset: Option<Source>,
+    /// How long a window is.
+    pub window: Option<Source>,
+    /// When there are more of them, where no answer says: as `until` of a rule.
+    pub until: Option<String>,
+    /// What this request really cost.
+    pub cost: Option<Source>,
+    /// The name of the bucket.
+    pub bucket: Option<Source>,
+}

@@ -1,0 +1,9 @@
+//! What abide knows of providers.
+//!
+//! Here live the profile format, the catalogue of profiles, and everything that makes a profile
+//! answer the core's questions: which provider a URL is, which gates a request passes, what an
+//! answer's headers and body mean. Rules reach the core by its
+//! [`BodyMatch`](abide_core::classify::BodyMatch). Nothing here reads a clock, a file or the
+//! network, and nothing here decides when a request is sent.
+
+pub mod format;
