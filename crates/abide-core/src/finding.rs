@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::gate::GateClass;
 use crate::time::Instant;
 use crate::verdict::{Health, Scope, Verdict};
 
@@ -53,6 +54,8 @@ pub struct Ask {
     pub source: AskSource,
     /// What is to stay away.
     pub scope: Scope,
+    /// Which of the provider's own gates, where it has several of that scope.
+    pub class: GateClass,
 }
 
 /// A bucket named by the server (as Discord's `X-RateLimit-Bucket`), hashed.
@@ -64,6 +67,8 @@ pub struct BucketId(pub u64);
 pub struct Reading {
     /// The gate it speaks of; `None` when the answer does not say (read as the account).
     pub scope: Option<Scope>,
+    /// Which of the provider's own gates, where it has several of that scope.
+    pub class: GateClass,
     /// How many units one window holds.
     pub limit: Option<u64>,
     /// How many units are left; a negative number sent by a provider reads as 0.
@@ -90,10 +95,16 @@ pub struct Finding {
     pub health: Health,
     /// What a refusal or an outage covers.
     pub scope: Scope,
+    /// Which of the provider's own gates, where it has several of that scope.
+    pub class: GateClass,
     /// Whether a gate is to be held: every refusal, and whatever `hold.on` names.
     pub holds: bool,
     /// What was asked, strongest first; empty when nobody said.
     pub asks: Vec<Ask>,
+    /// How long to stay away at the least where nobody said: what the provider's profile knows.
+    pub wait: Option<Duration>,
+    /// The provider's word on whether asking again can help, where it gives one.
+    pub again: Option<bool>,
     /// Quotas told along the way.
     pub readings: Vec<Reading>,
 }
@@ -105,8 +116,11 @@ impl Finding {
             verdict,
             health: verdict.health(),
             scope: Scope::Request,
+            class: GateClass::PLAIN,
             holds: false,
             asks: Vec::new(),
+            wait: None,
+            again: None,
             readings: Vec::new(),
         }
     }

@@ -83,6 +83,7 @@ impl Hold {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::GateClass;
     use crate::verdict::Scope;
 
     #[test]
@@ -92,6 +93,7 @@ mod tests {
                 until: Instant::from_secs(s),
                 source: AskSource::RetryAfter,
                 scope: Scope::Account,
+                class: GateClass::PLAIN,
             })
         };
         let mut h = Hold {

@@ -33,6 +33,7 @@ pub mod verdict;
 
 pub use classify::ClassifyPolicy;
 pub use finding::{Ask, AskSource, BucketId, Finding, Reading};
+pub use gate::GateClass;
 pub use signal::{Hint, Signal, Skew};
 pub use time::{Instant, Moment, WallTime};
 pub use verdict::{Health, Scope, Verdict};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::breaker::BreakerPolicy;
 use crate::budget::BudgetPolicy;
+use crate::gate::GateClass;
 use crate::ladder::Ladder;
 use crate::pace::Window;
 use crate::verdict::Scope;
@@ -68,6 +69,8 @@ pub struct ProviderPolicy {
     pub account: GatePolicy,
     /// The gate of a route or bucket.
     pub route: GatePolicy,
+    /// The gates that only this provider has, by [`GateClass`]. Default none.
+    pub classes: Vec<GatePolicy>,
     /// The breaker of the provider's gate; `None` for none.
     pub breaker: Option<BreakerPolicy>,
     /// The bound on re-sends.
@@ -93,6 +96,7 @@ impl Default for ProviderPolicy {
             },
             account: child.clone(),
             route: child,
+            classes: Vec::new(),
             breaker: Some(BreakerPolicy::default()),
             budget: BudgetPolicy::default(),
             remembered_gates: 100_000,
@@ -109,6 +113,12 @@ impl ProviderPolicy {
             breaker: Some(BreakerPolicy::for_run()),
             ..Self::default()
         }
+    }
+
+    /// The policy of one of the provider's own gates, or that of its scope.
+    pub fn of(&self, scope: Scope, class: GateClass) -> &GatePolicy {
+        let own = class.index().and_then(|n| self.classes.get(n));
+        own.unwrap_or_else(|| self.gate(scope))
     }
 
     /// The policy of a kind of gate.

@@ -109,12 +109,14 @@ fn check(case: &Value) -> Result<(), String> {
     let signal = signal::read(status, &headers, at, &mut Skew::new());
     let request = RequestView {
         method: &method,
+        path: "/",
         accepts_json: true,
     };
     let answer = Answer {
         signal: &signal,
         headers: &headers,
         sample: body.map(str::as_bytes),
+        complete: true,
     };
     let policy = ClassifyPolicy::default();
     let finding = classify(&request, &answer, None, &policy);

@@ -49,9 +49,11 @@ fn found_with(status: u16, lines: Lines<'_>, sample: Option<&[u8]>) -> Finding {
         signal: &signal,
         headers: &headers,
         sample,
+        complete: true,
     };
     let request = RequestView {
         method: &Method::GET,
+        path: "/",
         accepts_json: true,
     };
     classify(&request, &answer, None, &ClassifyPolicy::default())

@@ -86,5 +86,6 @@ fn ask(at: Moment, wall: abide_core::WallTime, source: abide_core::AskSource, sc
         until,
         source,
         scope,
+        class: abide_core::GateClass::PLAIN,
     }
 }

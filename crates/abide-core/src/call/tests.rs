@@ -1,6 +1,7 @@
 use super::*;
 use crate::budget::BudgetPolicy;
 use crate::finding::{Ask, AskSource};
+use crate::gate::GateClass;
 
 fn at(s: u64) -> Instant {
     Instant::from_secs(s)
@@ -27,6 +28,7 @@ fn refused(until: u64) -> Finding {
         until: at(until),
         source: AskSource::RetryAfter,
         scope: Scope::Account,
+        class: GateClass::PLAIN,
     });
     f
 }

@@ -23,7 +23,8 @@ pub use self::policy::{ClassifyPolicy, HintZero, HoldOn};
 pub use self::retry::RetryOn;
 pub use self::transport::{Phase, Transport, TransportKind, of_transport};
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Reading};
+use crate::gate::GateClass;
 use crate::signal::Signal;
 use crate::verdict::{Health, Scope, Verdict};
 
@@ -32,6 +33,8 @@ use crate::verdict::{Health, Scope, Verdict};
 pub struct RequestView<'a> {
     /// Its method.
     pub method: &'a Method,
+    /// The path of its URL, without the query.
+    pub path: &'a str,
     /// Nothing but JSON is of use to the caller (its profile or its `Accept` says so), so a page
     /// in place of JSON is a failure.
     pub accepts_json: bool,
@@ -46,6 +49,8 @@ pub struct Answer<'a> {
     pub headers: &'a HeaderMap,
     /// The beginning of its body; `None` while nothing of it has been read.
     pub sample: Option<&'a [u8]>,
+    /// The sample is the whole body: it ended, or there is none.
+    pub complete: bool,
 }
 
 /// Decides what one answer means.
@@ -58,17 +63,30 @@ pub fn classify(
     policy: &ClassifyPolicy,
 ) -> Finding {
     let parts = body
-        .and_then(|rules| rules.find(answer))
+        .and_then(|rules| rules.find(request, answer))
         .unwrap_or_default();
     let (verdict, scope) = match parts.verdict {
         Some(verdict) => (verdict, status::scope_of(verdict)),
         None => status::of(request, answer, policy),
     };
-    let scope = parts.scope.unwrap_or(scope);
+    let (scope, class) = match parts.gate {
+        Some((scope, class)) => (scope, class),
+        None => (scope, GateClass::PLAIN),
+    };
     let mut finding = Finding::of(verdict);
     finding.scope = scope;
+    finding.class = class;
+    finding.again = parts.again;
     finding.health = parts.health.unwrap_or_else(|| health(verdict, scope));
-    finding.asks = asks::asks(verdict, scope, answer.signal, parts.ask, policy);
+    finding.readings = readings(verdict, answer.signal, &parts);
+    let told = asks::Told {
+        signal: answer.signal,
+        readings: &finding.readings,
+        parts: &parts,
+        policy,
+    };
+    finding.asks = told.asks(verdict, (scope, class));
+    finding.wait = parts.wait.filter(|_| finding.asks.is_empty());
     let quota = policy.quota_from..=policy.quota_to;
     let wait = finding
         .ask()
@@ -79,11 +97,17 @@ pub fn classify(
     let covers_more = finding.asks.iter().any(|ask| ask.scope != Scope::Request);
     let bare = || verdict == Verdict::Unavailable && policy.hold_on.covers(answer.signal.status);
     finding.holds = scope != Scope::Request && (verdict.is_refusal() || bare()) || covers_more;
-    if asks::quotas_count(verdict, answer.signal) {
-        finding.readings.clone_from(&answer.signal.readings);
-    }
-    finding.readings.extend(parts.readings);
     finding
+}
+
+/// What the answer tells of quotas that is worth keeping.
+fn readings(verdict: Verdict, signal: &Signal, parts: &Parts) -> Vec<Reading> {
+    if parts.ignore_readings || !asks::quotas_count(verdict, signal) {
+        return Vec::new();
+    }
+    let mut all = signal.readings.clone();
+    all.extend_from_slice(&parts.readings);
+    all
 }
 
 /// A provider that turns away one request for a reason of its own (too early, too large just

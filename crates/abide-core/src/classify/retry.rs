@@ -41,6 +41,14 @@ impl RetryOn {
     ///
     /// A good status whose content turned out to be an outage counts as a 503.
     pub fn covers(&self, status: StatusCode, finding: &Finding) -> bool {
+        match finding.again {
+            Some(false) => return false,
+            // The server itself invites it; what it says of itself outranks a list of ours.
+            Some(true) if !matches!(finding.verdict, Verdict::Banned | Verdict::QuotaExhausted) => {
+                return *self != Self::nothing();
+            }
+            _ => {}
+        }
         if self.verdicts.contains(&finding.verdict) {
             return true;
         }

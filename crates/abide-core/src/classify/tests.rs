@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::finding::{Ask, AskSource, Reading};
+use crate::gate::GateClass;
 use crate::signal::{Hint, read};
 use crate::{Instant, Moment, Skew, WallTime};
 
@@ -34,9 +35,11 @@ fn judge(
         signal: &signal,
         headers: &headers,
         sample: Some(b"{}"),
+        complete: true,
     };
     let request = RequestView {
         method: &Method::GET,
+        path: "/",
         accepts_json: false,
     };
     classify(&request, &answer, body, policy)
@@ -51,6 +54,7 @@ fn ask(secs: u64, source: AskSource, scope: Scope) -> Ask {
         until: Instant::from_secs(1000 + secs),
         source,
         scope,
+        class: GateClass::PLAIN,
     }
 }
 
@@ -58,7 +62,7 @@ fn ask(secs: u64, source: AskSource, scope: Scope) -> Ask {
 struct Always(Parts);
 
 impl BodyMatch for Always {
-    fn find(&self, answer: &Answer<'_>) -> Option<Parts> {
+    fn find(&self, _: &RequestView<'_>, answer: &Answer<'_>) -> Option<Parts> {
         assert_eq!(answer.sample, Some(&b"{}"[..]));
         Some(self.0.clone())
     }
@@ -242,10 +246,12 @@ fn a_page_is_a_failure_only_where_json_is_expected() {
         signal: &signal,
         headers: &headers,
         sample: None,
+        complete: true,
     };
     for (accepts_json, verdict) in [(true, Verdict::Unavailable), (false, Verdict::Success)] {
         let request = RequestView {
             method: &Method::GET,
+            path: "/",
             accepts_json,
         };
         let found = classify(&request, &answer, None, &ClassifyPolicy::default());
@@ -267,7 +273,7 @@ fn rules_about_the_body_come_before_the_status() {
 
     let daily = parts(|p| {
         p.verdict = Some(Verdict::QuotaExhausted);
-        p.scope = Some(Scope::Route);
+        p.gate = Some((Scope::Route, GateClass::PLAIN));
     });
     let found = judge(429, &[("retry-after", "26")], Some(&daily), &policy);
     assert_eq!(
@@ -287,7 +293,7 @@ fn rules_about_the_body_come_before_the_status() {
 fn a_refusal_of_one_request_holds_nothing() {
     let one = parts(|p| {
         p.verdict = Some(Verdict::RateLimited);
-        p.scope = Some(Scope::Request);
+        p.gate = Some((Scope::Request, GateClass::PLAIN));
     });
     let found = judge(200, &[], Some(&one), &ClassifyPolicy::default());
     assert!(!found.holds);

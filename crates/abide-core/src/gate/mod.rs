@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub(crate) use episode::Episode;
 pub(crate) use key::HashedMap;
-pub use key::{GateId, GateKey, GateSet, GateSpec, KeyHasher, MAX_GATES};
+pub use key::{GateClass, GateId, GateKey, GateSet, GateSpec, KeyHasher, MAX_GATES};
 pub use lately::Lately;
 
 use crate::breaker::{Admits, Breaker};
@@ -57,6 +57,7 @@ pub(crate) struct Gate {
     pub(crate) alias: Option<u32>,
     pub(crate) inflight: InFlight,
     pub(crate) scope: Scope,
+    pub(crate) class: GateClass,
     pub(crate) provisional: bool,
     pub(crate) hold: Option<Box<Hold>>,
     pub(crate) episode: Option<Box<Episode>>,
@@ -89,6 +90,7 @@ impl Gate {
         Self {
             generation,
             scope: spec.scope,
+            class: spec.class,
             provisional: spec.provisional,
             key: spec.key,
             users: 0,

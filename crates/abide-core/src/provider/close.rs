@@ -3,21 +3,41 @@
 //! Every kind of hold comes in here, from an answer, a store or a person. One closing only
 //! lengthens; what a refusal opens is an episode, which ends with a probe.
 
+use std::time::Duration;
+
 use super::{Event, Provider};
 use crate::finding::Ask;
-use crate::gate::Episode;
+use crate::gate::{Episode, GateClass};
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::time::Instant;
 use crate::verdict::{Scope, Verdict};
 
+/// How often a wait that a profile knows is doubled while probes are refused: sixteen times a
+/// documented penalty is beyond any that is imposed twice.
+const KNOWN_WAIT_DOUBLES: u32 = 4;
+
+/// What a refusal says about when to come back.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Told {
+    /// This.
+    Ask(Ask),
+    /// Nothing; the provider's profile may know how long it takes at the least.
+    Nothing(Option<Duration>),
+}
+
 impl Provider {
     /// The gate of a request that a scope means; an unknown one is read as the next wider.
-    pub(super) fn gate_for(&self, slot: u32, scope: Scope) -> Option<u32> {
+    /// One of the provider's own gates that the request does not pass is read as its scope.
+    pub(super) fn gate_for(&self, slot: u32, scope: Scope, class: GateClass) -> Option<u32> {
         let e = &self.entries[slot];
         let gates = e.set[..e.len()].iter().map(|g| self.canonical(*g));
         let mut best: Option<(bool, Scope, u32)> = None;
         for g in gates {
-            let s = self.gates[g as usize].scope;
+            let gate = &self.gates[g as usize];
+            let s = gate.scope;
+            if class != GateClass::PLAIN && gate.class == class {
+                return Some(g);
+            }
             let narrower = s < scope;
             let better = match best {
                 None => true,
@@ -41,11 +61,11 @@ impl Provider {
         slot: u32,
         g: u32,
         cause: Verdict,
-        ask: Option<Ask>,
+        told: Told,
         again: bool,
     ) {
         let (sent_order, sent) = (self.entries[slot].order, self.entries[slot].sent);
-        let policy = self.policy.gate(self.gates[g as usize].scope).clone();
+        let policy = self.policy_of(g).clone();
         let gate = &mut self.gates[g as usize];
         let held = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
         if again && !held {
@@ -69,10 +89,15 @@ impl Provider {
         if opens {
             gate.inflight.refused();
         }
-        let until = match ask {
-            Some(a) if again => a.until,
-            Some(a) => a.until.max(now.after(policy.floor)),
-            None => now.after(policy.ladder.wait(rung).max(policy.floor)),
+        let (until, ask) = match told {
+            Told::Ask(a) if again => (a.until, Some(a)),
+            Told::Ask(a) => (a.until.max(now.after(policy.floor)), Some(a)),
+            Told::Nothing(known) => {
+                let first = known.unwrap_or_default();
+                let grown = first.saturating_mul(1 << rung.min(KNOWN_WAIT_DOUBLES));
+                let wait = policy.ladder.wait(rung).max(policy.floor).max(grown);
+                (now.after(wait), None)
+            }
         };
         self.close(now, g, until, cause, ask, true, SetBy::Answer, Some(rung));
     }
@@ -114,7 +139,7 @@ impl Provider {
         set_by: SetBy,
         rung: Option<u32>,
     ) {
-        let most = now.after(self.policy.gate(self.gates[g as usize].scope).hold_max);
+        let most = now.after(self.policy_of(g).hold_max);
         let until = until.min(most);
         if until <= now {
             return;

@@ -9,7 +9,6 @@ use crate::gate::{Episode, GateKey, GateSpec};
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::policy::ProviderPolicy;
 use crate::time::Instant;
-use crate::verdict::Scope;
 
 /// The most lifts remembered: more echoes than that are never under way.
 const LIFTED: usize = 1024;
@@ -82,15 +81,11 @@ impl Provider {
     /// Puts a new policy in force: limits that did not change keep their balance, changed ones
     /// scale, holds stay.
     pub fn change_policy(&mut self, now: Instant, policy: ProviderPolicy) {
-        let changed: Vec<Scope> = [Scope::Provider, Scope::Account, Scope::Route]
-            .into_iter()
-            .filter(|s| self.policy.gate(*s) != policy.gate(*s))
-            .collect();
-        self.policy = policy;
+        let old = std::mem::replace(&mut self.policy, policy);
         for g in 0..self.gates.len() {
-            let scope = self.gates[g].scope;
-            if changed.contains(&scope) {
-                let p = self.policy.gate(scope);
+            let (scope, class) = (self.gates[g].scope, self.gates[g].class);
+            let p = self.policy.of(scope, class);
+            if p != old.of(scope, class) {
                 self.gates[g].pace.change(now, &p.windows);
                 self.gates[g].inflight.change(p.concurrency);
                 self.gates[g].free_at = now;

@@ -39,7 +39,7 @@ use entry::Entries;
 use crate::budget::Budget;
 use crate::finding::BucketId;
 use crate::gate::{Gate, GateKey, GateSet, HashedMap, MAX_GATES};
-use crate::policy::ProviderPolicy;
+use crate::policy::{GatePolicy, ProviderPolicy};
 use crate::queue::{Rank, Ranks, Urgency};
 use crate::time::Instant;
 
@@ -174,6 +174,11 @@ impl Provider {
     fn next_id(&mut self) -> u64 {
         self.ids += 1;
         crate::dice::mix(self.instance ^ self.ids)
+    }
+
+    fn policy_of(&self, g: u32) -> &GatePolicy {
+        let gate = &self.gates[g as usize];
+        self.policy.of(gate.scope, gate.class)
     }
 
     /// The gate a slot turned out to be.

@@ -47,7 +47,7 @@ impl Provider {
                     self.ids += 1;
                     generation = (self.ids as u32).max(1);
                 }
-                let lease_time = self.policy.gate(gate.scope).probe_lease;
+                let lease_time = self.policy.of(gate.scope, gate.class).probe_lease;
                 ep.let_out(now, lease_time, generation);
                 rare.get_or_insert_default().probes[i] = generation;
                 let key = gate.key;

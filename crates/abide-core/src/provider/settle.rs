@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use super::close::Told;
 use super::entry::State;
 use super::{Event, Pass, Provider};
 use crate::breaker::ProbeLease;
@@ -119,10 +120,17 @@ impl Provider {
         let refuses = finding.verdict.is_refusal() || finding.verdict == Verdict::Unavailable;
         if finding.asks.is_empty() {
             if refuses && !again && finding.scope != Scope::Request {
-                let Some(g) = self.gate_for(slot, finding.scope) else {
+                let Some(g) = self.gate_for(slot, finding.scope, finding.class) else {
                     return;
                 };
-                self.refused_at(now, slot, g, finding.verdict, None, false);
+                self.refused_at(
+                    now,
+                    slot,
+                    g,
+                    finding.verdict,
+                    Told::Nothing(finding.wait),
+                    false,
+                );
             }
             return;
         }
@@ -130,11 +138,11 @@ impl Provider {
             if ask.scope == Scope::Request {
                 continue;
             }
-            let Some(g) = self.gate_for(slot, ask.scope) else {
+            let Some(g) = self.gate_for(slot, ask.scope, ask.class) else {
                 return;
             };
             if refuses {
-                self.refused_at(now, slot, g, finding.verdict, Some(*ask), again);
+                self.refused_at(now, slot, g, finding.verdict, Told::Ask(*ask), again);
             } else if ask.until > now {
                 let far = ask.until.since(now) >= QUOTA_FROM;
                 let cause = if far {
@@ -193,7 +201,7 @@ impl Provider {
                 continue;
             }
             let (rare, c) = (e.rare(), self.canonical(e.set[i]));
-            let gap = self.policy.gate(self.gates[c as usize].scope).probe_gap;
+            let gap = self.policy_of(c).probe_gap;
             let gate = &mut self.gates[c as usize];
             if let Some(ep) = &mut gate.episode {
                 ep.probe_lost(rare.probes[i], now.after(gap));
@@ -235,7 +243,7 @@ impl Provider {
                 gate.episode = None;
                 ended = true;
             } else if !v.is_refusal() {
-                let gap = self.policy.gate(gate.scope).probe_gap;
+                let gap = self.policy.of(gate.scope, gate.class).probe_gap;
                 ep.probe_lost(rare.probes[i], sent.after(gap));
             } else {
                 ep.probe_lost(rare.probes[i], Instant::ORIGIN);
@@ -302,7 +310,7 @@ impl Provider {
         for (i, &g) in set[..len].iter().enumerate() {
             self.leave_gate(now, g, paid & (1 << i) != 0);
             let c = self.canonical(g);
-            let gap = self.policy.gate(self.gates[c as usize].scope).probe_gap;
+            let gap = self.policy_of(c).probe_gap;
             let gate = &mut self.gates[c as usize];
             if let Some(ep) = &mut gate.episode {
                 gate.free_at = now;

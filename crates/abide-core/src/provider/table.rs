@@ -64,7 +64,7 @@ impl Provider {
     }
 
     fn place(&mut self, spec: GateSpec) -> u32 {
-        let policy = self.policy.gate(spec.scope);
+        let policy = self.policy.of(spec.scope, spec.class);
         let breaker = match spec.scope {
             Scope::Provider => self
                 .policy

@@ -205,6 +205,7 @@ fn inv06_writes_are_sent_once() {
                 until: at(rng.u64(..40)),
                 source: AskSource::Body,
                 scope: f.scope,
+                class: abide_core::GateClass::PLAIN,
             });
         }
         let attempt = Attempt {

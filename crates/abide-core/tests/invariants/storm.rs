@@ -210,6 +210,7 @@ impl Storm {
             until,
             source: AskSource::RetryAfter,
             scope,
+            class: abide_core::GateClass::PLAIN,
         });
         f
     }

@@ -75,6 +75,7 @@ fn inv05_all_waits_of_a_call_together_stay_within_patience() {
                     until: now.after(ms(rng.u64(..20_000))),
                     source: AskSource::RetryAfter,
                     scope: Scope::Request,
+                    class: abide_core::GateClass::PLAIN,
                 });
             }
             let attempt = Attempt {

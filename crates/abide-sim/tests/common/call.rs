@@ -165,9 +165,11 @@ impl Site {
             signal: &signal,
             headers: &headers,
             sample: None,
+            complete: true,
         };
         let view = RequestView {
             method: &Method::GET,
+            path: "/",
             accepts_json: false,
         };
         let finding = classify(&view, &answer, None, &self.classify);

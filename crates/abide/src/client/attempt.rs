@@ -115,6 +115,7 @@ impl Client {
                 .await?;
             let view = RequestView {
                 method: &request.method().clone(),
+                path: "/",
                 accepts_json: accepts_json(&request),
             };
             let (sent, again) = match request.try_clone() {
@@ -296,6 +297,7 @@ impl Client {
                     signal: &signal,
                     headers,
                     sample: None,
+                    complete: true,
                 };
                 let finding = classify(view, &answer, None, shard.classify());
                 let retry_on = shard.classify().retry_on.covers(status, &finding);

@@ -266,6 +266,7 @@ fn ask(w: &mut Words<'_>, now: u64) -> Ask {
         until: Instant::from_nanos(now + w.of(&[0, 1, 300, 1_000, 2_000, 9_000]) * MS),
         source: w.of(&[AskSource::RetryAfter, AskSource::Body]),
         scope: w.of(&SCOPES),
+        class: abide_core::GateClass::PLAIN,
     }
 }
 

@@ -39,12 +39,14 @@ impl Driver {
         let signal = signal::read(answer.status, &answer.headers, at, &mut site.skew);
         let view = RequestView {
             method: &Method::GET,
+            path: "/",
             accepts_json: false,
         };
         let part = |sample| classify::Answer {
             signal: &signal,
             headers: &answer.headers,
             sample,
+            complete: true,
         };
         let policy = &self.plan.classify;
         let head = classify(&view, &part(None), Some(&GraphqlRules), policy);
