@@ -117,6 +117,7 @@ fn check(case: &Value) -> Result<(), String> {
         headers: &headers,
         sample: body.map(str::as_bytes),
         complete: true,
+        trailers: None,
     };
     let policy = ClassifyPolicy::default();
     let finding = classify(&request, &answer, None, &policy);

@@ -50,6 +50,7 @@ fn found_with(status: u16, lines: Lines<'_>, sample: Option<&[u8]>) -> Finding {
         headers: &headers,
         sample,
         complete: true,
+        trailers: None,
     };
     let request = RequestView {
         method: &Method::GET,

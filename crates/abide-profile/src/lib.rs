@@ -6,4 +6,24 @@
 //! [`BodyMatch`](abide_core::classify::BodyMatch). Nothing here reads a clock, a file or the
 //! network, and nothing here decides when a request is sent.
 
+pub mod cases;
+mod catalogue;
+mod extend;
 pub mod format;
+mod gates;
+mod graphql;
+mod host;
+pub mod judge;
+mod load;
+mod problem;
+mod profile;
+mod rules;
+mod units;
+
+pub use catalogue::{Catalogue, Unusable};
+pub use gates::{Asking, Choice, Gates, Passed};
+pub use host::Host;
+pub use load::{Fault, parse};
+pub use problem::{Place, Problem, Step};
+pub use profile::Profile;
+pub use rules::{Decided, Rules, Wants};

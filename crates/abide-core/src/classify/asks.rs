@@ -52,7 +52,11 @@ impl Told<'_> {
                     let request = (Scope::Request, GateClass::PLAIN);
                     asks.extend(self.first(&[self.head()], request));
                 }
-                asks.extend(self.first(&[self.body()], ACCOUNT));
+                let told = match cover.0 {
+                    Scope::Request => ACCOUNT,
+                    _ => cover,
+                };
+                asks.extend(self.first(&[self.body()], told));
                 asks.extend(self.used_up());
             }
             // Waiting heals neither a credential nor a mistake, whatever the headers tell.

@@ -35,7 +35,7 @@ pub struct Parts {
     pub ask: Hint,
     /// Nothing the answer says about waiting is meant.
     pub ignore_ask: bool,
-    /// Nothing its headers say about quotas is meant.
+    /// Nothing its common headers say about quotas is meant.
     pub ignore_readings: bool,
     /// The provider's own boundary, where nobody says when to come back (the end of its day).
     pub boundary: Option<Instant>,

@@ -51,6 +51,8 @@ pub struct Answer<'a> {
     pub sample: Option<&'a [u8]>,
     /// The sample is the whole body: it ended, or there is none.
     pub complete: bool,
+    /// What followed its body, once that has come.
+    pub trailers: Option<&'a HeaderMap>,
 }
 
 /// Decides what one answer means.
@@ -102,10 +104,13 @@ pub fn classify(
 
 /// What the answer tells of quotas that is worth keeping.
 fn readings(verdict: Verdict, signal: &Signal, parts: &Parts) -> Vec<Reading> {
-    if parts.ignore_readings || !asks::quotas_count(verdict, signal) {
+    if !asks::quotas_count(verdict, signal) {
         return Vec::new();
     }
-    let mut all = signal.readings.clone();
+    let mut all = match parts.ignore_readings {
+        true => Vec::new(),
+        false => signal.readings.clone(),
+    };
     all.extend_from_slice(&parts.readings);
     all
 }

@@ -39,7 +39,7 @@ impl RetryOn {
 
     /// Whether an answer that was found to mean `finding` is tried again.
     ///
-    /// A good status whose content turned out to be an outage counts as a 503.
+    /// An outage under any other status (a 200 whose content says so) counts as a 503 too.
     pub fn covers(&self, status: StatusCode, finding: &Finding) -> bool {
         match finding.again {
             Some(false) => return false,
@@ -55,12 +55,10 @@ impl RetryOn {
         match finding.verdict {
             Verdict::Banned | Verdict::Offline | Verdict::QuotaExhausted => false,
             Verdict::Unavailable => {
-                let status = if status.is_success() {
-                    StatusCode::SERVICE_UNAVAILABLE
-                } else {
-                    status
-                };
-                self.statuses.contains(&status) || self.asked && !finding.asks.is_empty()
+                let hidden = !status.is_server_error();
+                self.statuses.contains(&status)
+                    || hidden && self.statuses.contains(&StatusCode::SERVICE_UNAVAILABLE)
+                    || self.asked && !finding.asks.is_empty()
             }
             _ => self.statuses.contains(&status),
         }

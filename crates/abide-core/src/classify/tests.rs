@@ -36,6 +36,7 @@ fn judge(
         headers: &headers,
         sample: Some(b"{}"),
         complete: true,
+        trailers: None,
     };
     let request = RequestView {
         method: &Method::GET,
@@ -247,6 +248,7 @@ fn a_page_is_a_failure_only_where_json_is_expected() {
         headers: &headers,
         sample: None,
         complete: true,
+        trailers: None,
     };
     for (accepts_json, verdict) in [(true, Verdict::Unavailable), (false, Verdict::Success)] {
         let request = RequestView {

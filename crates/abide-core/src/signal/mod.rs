@@ -26,6 +26,7 @@ mod structured;
 #[cfg(test)]
 mod tests;
 mod told;
+mod value;
 
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ use http::{HeaderMap, StatusCode};
 pub use self::explain::{LineReading, Note, explain};
 pub use self::skew::Skew;
 pub use self::told::Hint;
+pub use self::value::{Form, count};
 
 use self::names::Known;
 use self::quota::Quotas;

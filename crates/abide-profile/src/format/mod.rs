@@ -69,6 +69,10 @@ pub struct Profile {
     /// Quotas that its answers tell of in words of its own.
     #[serde(rename = "reading")]
     pub readings: Vec<Reading>,
+    /// Where an answer that turns a request away tells how long to wait, whatever rule decided:
+    /// the first that is found counts. Believed after the headers and the rule's own.
+    #[serde(rename = "ask")]
+    pub asks: Vec<Amount>,
     /// What its answers mean; the first rule that matches decides.
     #[serde(rename = "rule")]
     pub rules: Vec<Rule>,

@@ -49,8 +49,6 @@ pub struct Rule {
     pub ignore_ask: bool,
     /// What the answer tells of quotas does not speak of what was refused.
     pub ignore_readings: bool,
-    /// Believe a wait that is told only by a success's headers.
-    pub believe_ask: bool,
     /// How long to wait where nobody says: a duration.
     pub wait: Option<String>,
     /// Until when to wait where nobody says: `minute`, `quarter-hour`, `hour`, `midnight ZONE`,
@@ -85,6 +83,16 @@ pub enum Match {
     Equals(String),
     /// One of these.
     OneOf(Vec<Scalar>),
+    /// In a body: this truth value.
+    Is {
+        /// It.
+        is: bool,
+    },
+    /// In a body: nothing (`true`), or anything else (`false`).
+    Null {
+        /// Which.
+        null: bool,
+    },
     /// A regular expression; anchor it (`^…$`) wherever the text is not the server's alone.
     Matches {
         /// The expression.

@@ -166,6 +166,7 @@ impl Site {
             headers: &headers,
             sample: None,
             complete: true,
+            trailers: None,
         };
         let view = RequestView {
             method: &Method::GET,

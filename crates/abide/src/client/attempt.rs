@@ -298,6 +298,7 @@ impl Client {
                     headers,
                     sample: None,
                     complete: true,
+                    trailers: None,
                 };
                 let finding = classify(view, &answer, None, shard.classify());
                 let retry_on = shard.classify().retry_on.covers(status, &finding);

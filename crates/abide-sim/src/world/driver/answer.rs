@@ -47,6 +47,7 @@ impl Driver {
             headers: &answer.headers,
             sample,
             complete: true,
+            trailers: None,
         };
         let policy = &self.plan.classify;
         let head = classify(&view, &part(None), Some(&GraphqlRules), policy);

@@ -1,0 +1,265 @@
+//! All profiles: those built in, and a user's own.
+//!
+//! A profile is read when it is first asked for. Of several that fit a URL the one with the
+//! closest host wins, then the one with the longest path.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use crate::extend::{GENERIC, merge, parent};
+use crate::format;
+use crate::host::Host;
+use crate::load::{Fault, parse, placed};
+use crate::profile::Profile;
+
+/// The longest line of parents; a longer one goes in a circle.
+const MOST_PARENTS: usize = 8;
+
+/// One profile of the built-in catalogue.
+struct BuiltIn {
+    name: &'static str,
+    hosts: &'static [&'static str],
+    text: &'static str,
+}
+
+static BUILT_IN: &[BuiltIn] = include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
+
+/// All profiles.
+#[derive(Debug)]
+pub struct Catalogue {
+    entries: Vec<Entry>,
+    /// The latest of each name.
+    names: HashMap<String, usize>,
+    /// By the text of a host, `*.` included.
+    hosts: HashMap<String, Vec<usize>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    /// The file of a user's own.
+    origin: Option<String>,
+    text: Cow<'static, str>,
+    made: OnceLock<Option<Arc<Profile>>>,
+}
+
+/// A user's profile that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{origin}: {}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct Unusable {
+    /// The file.
+    pub origin: String,
+    /// What is wrong with it.
+    pub faults: Vec<Fault>,
+}
+
+impl Catalogue {
+    /// The profiles that are built in.
+    pub fn built_in() -> Self {
+        let mut all = Self {
+            entries: Vec::with_capacity(BUILT_IN.len()),
+            names: HashMap::with_capacity(BUILT_IN.len()),
+            hosts: HashMap::with_capacity(2 * BUILT_IN.len()),
+        };
+        for b in BUILT_IN {
+            let hosts = b.hosts.iter().map(|h| (*h).to_owned());
+            all.put(b.name.to_owned(), None, Cow::Borrowed(b.text), hosts);
+        }
+        all
+    }
+
+    /// Adds a user's own profile. One of a known name takes that one's place; by extending its
+    /// own name it adds to it.
+    ///
+    /// # Errors
+    /// When it cannot be used, everything that is wrong with it.
+    pub fn add(&mut self, origin: &str, text: String) -> Result<(), Unusable> {
+        let unusable = |faults| Unusable {
+            origin: origin.to_owned(),
+            faults,
+        };
+        let told = parse(&text).map_err(|f| unusable(vec![f]))?;
+        let (profile, faults) = self
+            .make(&told, &text, self.entries.len())
+            .map_err(|f| unusable(vec![f]))?;
+        if !faults.is_empty() {
+            return Err(unusable(faults));
+        }
+        let hosts: Vec<String> = profile
+            .told()
+            .hosts
+            .iter()
+            .map(|h| h.to_ascii_lowercase())
+            .collect();
+        self.put(
+            told.name,
+            Some(origin.to_owned()),
+            Cow::Owned(text),
+            hosts.into_iter(),
+        );
+        if let Some(entry) = self.entries.last() {
+            let _ = entry.made.set(Some(Arc::new(profile)));
+        }
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        name: String,
+        origin: Option<String>,
+        text: Cow<'static, str>,
+        hosts: impl Iterator<Item = String>,
+    ) {
+        let at = self.entries.len();
+        for host in hosts {
+            let bare = Host::parse(&host).map(|h| h.without_port());
+            self.hosts.entry(bare.unwrap_or(host)).or_default().push(at);
+        }
+        self.names.insert(name.clone(), at);
+        self.entries.push(Entry {
+            name,
+            origin,
+            text,
+            made: OnceLock::new(),
+        });
+    }
+
+    /// Every name, in alphabetical order.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.names.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The profile of a name.
+    pub fn get(&self, name: &str) -> Option<Arc<Profile>> {
+        self.at(*self.names.get(name)?)
+    }
+
+    /// Where a profile comes from: a user's file, or `None` for a built-in one.
+    pub fn origin(&self, name: &str) -> Option<&str> {
+        self.entries[*self.names.get(name)?].origin.as_deref()
+    }
+
+    /// The text of a profile.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        Some(&self.entries[*self.names.get(name)?].text)
+    }
+
+    /// What is known of providers that no profile names.
+    pub fn generic(&self) -> Arc<Profile> {
+        self.get(GENERIC)
+            .unwrap_or_else(|| Arc::new(Profile::new(format::Profile::default(), &[]).0))
+    }
+
+    /// The profile of an address.
+    pub fn find(&self, host: &str, port: u16, path: &str) -> Option<Arc<Profile>> {
+        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        let mut near: Vec<usize> = self.hosts.get(&host).cloned().unwrap_or_default();
+        let mut rest = host.as_str();
+        while let Some((_, above)) = rest.split_once('.') {
+            near.extend(self.hosts.get(&format!("*.{above}")).into_iter().flatten());
+            rest = above;
+        }
+        let latest = |i: &usize| self.names.get(&self.entries[*i].name) == Some(i);
+        near.into_iter()
+            .filter(latest)
+            .filter_map(|i| {
+                let profile = self.at(i)?;
+                Some((profile.fit(&host, port, path)?, i, profile))
+            })
+            .max_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)))
+            .map(|(_, _, profile)| profile)
+    }
+
+    /// Everything that is wrong with a profile's text, its own tests aside.
+    pub fn faults(&self, text: &str) -> Vec<Fault> {
+        match parse(text).and_then(|told| self.make(&told, text, self.entries.len())) {
+            Ok((_, faults)) => faults,
+            Err(fault) => vec![fault],
+        }
+    }
+
+    /// The profile that a text would be.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn preview(&self, text: &str) -> Result<Profile, Fault> {
+        let told = parse(text)?;
+        self.make(&told, text, self.entries.len())
+            .map(|made| made.0)
+    }
+
+    fn at(&self, at: usize) -> Option<Arc<Profile>> {
+        let entry = &self.entries[at];
+        let make = || {
+            let told = parse(&entry.text).ok()?;
+            let (profile, _) = self.make(&told, &entry.text, at).ok()?;
+            Some(Arc::new(profile))
+        };
+        entry.made.get_or_init(make).clone()
+    }
+
+    /// Merges parents in. `before` keeps a profile that extends its own name from being its own
+    /// parent.
+    fn make(
+        &self,
+        told: &format::Profile,
+        text: &str,
+        before: usize,
+    ) -> Result<(Profile, Vec<Fault>), Fault> {
+        let nowhere = |what: String| Fault {
+            line: 0,
+            column: 0,
+            what,
+        };
+        let mut merged = told.clone();
+        let numbered = |p: &format::Profile| {
+            let rules = 1..=p.rules.len();
+            rules
+                .map(|n| format!("{} rule {n}", p.name))
+                .collect::<Vec<_>>()
+        };
+        let mut names = numbered(told);
+        let (mut at, mut above) = (before, parent(told).map(str::to_owned));
+        for _ in 0..MOST_PARENTS {
+            let Some(name) = above else {
+                let (profile, problems) = Profile::new(merged, &names);
+                let own = |p: &&crate::Problem| is_own(told, p);
+                let faults = problems.iter().filter(own).map(|p| placed(text, p));
+                return Ok((profile, faults.collect()));
+            };
+            let known = self.entries.iter().enumerate().rev();
+            let found = known
+                .filter(|(i, e)| e.name == name && (*i < at || merged.name != name))
+                .map(|(i, _)| i)
+                .next();
+            at = found.ok_or_else(|| nowhere(format!("extends {name:?}, which is no profile")))?;
+            let next = parse(&self.entries[at].text)
+                .map_err(|f| nowhere(format!("extends {name:?}, where {f}")))?;
+            names.extend(numbered(&next));
+            merge(&mut merged, &next);
+            above = parent(&next).map(str::to_owned);
+        }
+        Err(nowhere(format!(
+            "has more than {MOST_PARENTS} parents: does it extend itself?"
+        )))
+    }
+}
+
+/// Whether a problem lies in what the profile says itself, and not in a parent.
+fn is_own(told: &format::Profile, problem: &crate::Problem) -> bool {
+    use crate::problem::Step;
+    let [Step::Key(list), Step::Item(n), ..] = problem.place.0.as_slice() else {
+        return true;
+    };
+    match list.as_str() {
+        "rule" => *n < told.rules.len(),
+        "reading" => *n < told.readings.len(),
+        "ask" => *n < told.asks.len(),
+        "gate" => *n < told.gates.len(),
+        "reads" => *n < told.reads.len(),
+        _ => true,
+    }
+}

@@ -1,0 +1,172 @@
+//! Whether a GraphQL request only reads.
+
+use serde::Deserialize;
+
+/// The parts of a GraphQL request that tell what it does.
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    query: std::borrow::Cow<'a, str>,
+    #[serde(rename = "operationName", default, borrow)]
+    operation: Option<std::borrow::Cow<'a, str>>,
+}
+
+/// Whether the body is a GraphQL request whose operation is a query. Whatever cannot be told is
+/// a write.
+pub(crate) fn is_query(body: &[u8]) -> bool {
+    let Ok(request) = serde_json::from_slice::<Request<'_>>(body) else {
+        return false;
+    };
+    let operations = operations(&request.query);
+    match (operations.as_slice(), request.operation.as_deref()) {
+        ([], _) => false,
+        ([one], _) => one.reads,
+        (many, Some(name)) => {
+            let named = many.iter().filter(|o| o.name == name);
+            let named: Vec<_> = named.collect();
+            matches!(named.as_slice(), [one] if one.reads)
+        }
+        (many, None) => many.iter().all(|o| o.reads),
+    }
+}
+
+struct Operation<'a> {
+    reads: bool,
+    name: &'a str,
+}
+
+/// The operations at the top of a document; none when it does not read as one.
+fn operations(text: &str) -> Vec<Operation<'_>> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = skip(rest);
+        let Some(first) = rest.chars().next() else {
+            return found;
+        };
+        if first == '{' {
+            found.push(Operation {
+                reads: true,
+                name: "",
+            });
+        } else {
+            let (word, after) = word(rest);
+            let reads = match word {
+                "query" => true,
+                "mutation" | "subscription" => false,
+                "fragment" => {
+                    match block(after) {
+                        Some(next) => rest = next,
+                        None => return Vec::new(),
+                    }
+                    continue;
+                }
+                _ => return Vec::new(),
+            };
+            let (name, _) = self::word(skip(after));
+            found.push(Operation { reads, name });
+            rest = after;
+        }
+        match block(rest) {
+            Some(next) => rest = next,
+            None => return Vec::new(),
+        }
+    }
+}
+
+fn word(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+/// What follows white space, commas and comments.
+fn skip(mut text: &str) -> &str {
+    loop {
+        text =
+            text.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | '\u{feff}'));
+        if !text.starts_with('#') {
+            return text;
+        }
+        text = text.find('\n').map_or("", |end| &text[end..]);
+    }
+}
+
+/// What follows the next block in braces; `None` when it does not end.
+fn block(text: &str) -> Option<&str> {
+    let bytes = text.as_bytes();
+    let (mut depth, mut round, mut i) = (0_usize, 0_usize, 0);
+    while i < bytes.len() {
+        match bytes[i] {
+            b'#' => i += bytes[i..].iter().position(|b| *b == b'\n')?,
+            b'"' if bytes[i..].starts_with(b"\"\"\"") => {
+                let rest = &text[i + 3..];
+                let mut from = 0;
+                loop {
+                    let end = from + rest.get(from..)?.find("\"\"\"")?;
+                    if !rest[..end].ends_with('\\') {
+                        i += 3 + end + 2;
+                        break;
+                    }
+                    from = end + 3;
+                }
+            }
+            b'"' => {
+                i += 1;
+                while *bytes.get(i)? != b'"' {
+                    i += if bytes[i] == b'\\' { 2 } else { 1 };
+                }
+            }
+            b'(' => round += 1,
+            b')' => round = round.saturating_sub(1),
+            b'{' if round == 0 => depth += 1,
+            b'}' if round == 0 => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(&text[i + 1..]);
+                }
+            }
+            _ => {}
+        }
+        i += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(query: &str, operation: Option<&str>) -> bool {
+        let body = serde_json::json!({ "query": query, "operationName": operation });
+        is_query(body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_query_reads_and_a_mutation_writes() {
+        assert!(reads("{ viewer { login } }", None));
+        assert!(reads(
+            "query A($a: In = {x: 1}) { a(q: \"}\") { b } }",
+            None
+        ));
+        assert!(reads("# mutation\nquery { a }", None));
+        assert!(reads("fragment F on T { a } query { ...F }", None));
+        assert!(!reads("mutation { a }", None));
+        assert!(!reads("subscription { a }", None));
+        assert!(!reads("query A { a } mutation B { b }", None));
+        assert!(reads("query A { a } mutation B { b }", Some("A")));
+        assert!(!reads("query A { a } mutation B { b }", Some("B")));
+        assert!(!reads("query A { a } mutation A { b }", Some("A")));
+        assert!(reads("query { a(t: \"\"\" { \\\"\"\" \"\"\") }", None));
+    }
+
+    #[test]
+    fn whatever_cannot_be_told_is_a_write() {
+        assert!(!is_query(b""));
+        assert!(!is_query(b"[]"));
+        assert!(!is_query(br#"{"query":""}"#));
+        assert!(!is_query(br#"{"query":"query { a"}"#));
+        assert!(!is_query(br#"{"query":"query { \"a"}"#));
+        assert!(!is_query(br#"{"query":"nonsense { a }"}"#));
+        assert!(!is_query(br#"{"extensions":{"persistedQuery":{}}}"#));
+    }
+}

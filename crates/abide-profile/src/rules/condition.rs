@@ -1,0 +1,343 @@
+//! When a rule applies.
+
+use abide_core::signal;
+use http::{HeaderName, Method};
+use serde_json::Value;
+
+use super::lazy::{Expression, Path};
+use super::pattern::Pattern;
+use super::reader::Reader;
+use super::view::View;
+use crate::format::{Body, Match, Media, Rule, Scalar, Status};
+use crate::problem::{Place, Problem};
+
+/// A set of statuses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Statuses([u64; 8]);
+
+impl Statuses {
+    fn put(&mut self, status: u16) {
+        if let Some(n) = status.checked_sub(100).filter(|n| *n < 512) {
+            self.0[n as usize / 64] |= 1 << (n % 64);
+        }
+    }
+
+    pub(crate) fn has(&self, status: u16) -> bool {
+        let n = status.wrapping_sub(100);
+        n < 512 && self.0[n as usize / 64] & (1 << (n % 64)) != 0
+    }
+
+    fn of(all: &[Status], place: &Place, problems: &mut Vec<Problem>) -> Self {
+        let mut set = Self::default();
+        if all.is_empty() {
+            set.0 = [u64::MAX; 8];
+        }
+        for (i, status) in all.iter().enumerate() {
+            let range = match status {
+                Status::One(n) => Some((*n, *n)),
+                Status::Range(text) => range(text),
+            };
+            match range {
+                Some((low, high)) if 100 <= low && low <= high && high <= 599 => {
+                    (low..=high).for_each(|n| set.put(n));
+                }
+                _ => problems.push(Problem::new(
+                    place.item(i),
+                    "is no status (100 to 599), class (\"5xx\") or range (\"500-504\")",
+                )),
+            }
+        }
+        set
+    }
+}
+
+fn range(text: &str) -> Option<(u16, u16)> {
+    if let Some(class) = text.strip_suffix("xx") {
+        let class: u16 = class.parse().ok().filter(|c| (1..=5).contains(c))?;
+        return Some((class * 100, class * 100 + 99));
+    }
+    let (low, high) = text.split_once('-')?;
+    Some((low.trim().parse().ok()?, high.trim().parse().ok()?))
+}
+
+/// When a rule applies.
+#[derive(Debug)]
+pub(crate) struct Condition {
+    statuses: Statuses,
+    methods: Vec<Method>,
+    paths: Vec<Pattern>,
+    media: Option<Media>,
+    json_expected: bool,
+    headers: Vec<(HeaderName, Test)>,
+    json: Vec<(Path, Test)>,
+    text: Option<Expression>,
+    body: Option<Body>,
+    compared: Vec<(Reader, Reader, bool)>,
+}
+
+/// What a value must be.
+#[derive(Debug)]
+pub(crate) enum Test {
+    Present(bool),
+    Is(bool),
+    Null(bool),
+    OneOf(Vec<Scalar>),
+    Matches(Expression),
+}
+
+impl Condition {
+    pub(crate) fn new(rule: &Rule, place: &Place, problems: &mut Vec<Problem>) -> Self {
+        let statuses = Statuses::of(&rule.status, &place.key("status"), problems);
+        let methods = methods(&rule.methods, &place.key("methods"), problems);
+        let paths = patterns(&rule.paths, &place.key("paths"), problems);
+        let mut headers = Vec::new();
+        for (name, wanted) in &rule.header {
+            let place = place.key("header").key(name);
+            match name.parse::<HeaderName>() {
+                Ok(name) => headers.push((name, Test::new(wanted, &place, problems))),
+                Err(_) => problems.push(Problem::new(place, "is no header's name")),
+            }
+        }
+        let mut json = Vec::new();
+        for (path, wanted) in &rule.json {
+            let place = place.key("json").key(path);
+            let path = Path::new(path);
+            if let Err(why) = path.check() {
+                problems.push(Problem::new(place.clone(), why));
+            }
+            json.push((path, Test::new(wanted, &place, problems)));
+        }
+        let text = rule.text.as_deref().map(Expression::new);
+        if let Some(Err(why)) = text.as_ref().map(Expression::check) {
+            problems.push(Problem::new(place.key("text"), why));
+        }
+        let mut compared = Vec::new();
+        let pairs = [
+            ("at_least", &rule.at_least, true),
+            ("more_than", &rule.more_than, false),
+        ];
+        for (key, pair, equal_too) in pairs {
+            if let Some((a, b)) = pair {
+                let place = place.key(key);
+                let a = Reader::new(a, &place.item(0), problems);
+                let b = Reader::new(b, &place.item(1), problems);
+                compared.extend(a.zip(b).map(|(a, b)| (a, b, equal_too)));
+            }
+        }
+        Self {
+            statuses,
+            methods,
+            paths,
+            media: rule.media,
+            json_expected: rule.json_expected,
+            headers,
+            json,
+            text,
+            body: rule.body,
+            compared,
+        }
+    }
+
+    /// Whether status, request and headers fit.
+    #[inline]
+    pub(crate) fn head_fits(&self, view: &View<'_>) -> bool {
+        let signal = view.answer.signal;
+        self.statuses.has(signal.status.as_u16())
+            && (self.methods.is_empty() || self.methods.contains(view.request.method))
+            && (self.paths.is_empty() || self.paths.iter().any(|p| p.matches(view.request.path)))
+            && (!self.json_expected || view.request.accepts_json)
+            && self.media.is_none_or(|m| m == kind(signal.media))
+            && self.headers.iter().all(|(name, test)| {
+                let mut lines = view.headers().get_all(name).iter();
+                test.of_lines(&mut lines.by_ref().map(http::HeaderValue::as_bytes))
+            })
+            && self.compared.iter().all(|(a, b, equal_too)| {
+                a.needs_body() || b.needs_body() || compare(a, b, *equal_too, view)
+            })
+    }
+
+    /// Whether it looks into the body at all.
+    pub(crate) fn needs_body(&self) -> bool {
+        !self.json.is_empty()
+            || self.text.is_some()
+            || self.body.is_some()
+            || self
+                .compared
+                .iter()
+                .any(|(a, b, _)| a.needs_body() || b.needs_body())
+    }
+
+    /// The members of the body's top object it looks into; `None` where it looks at all of it.
+    pub(crate) fn tops(&self) -> Option<Vec<&str>> {
+        if self.text.is_some() || self.body.is_some() {
+            return None;
+        }
+        let compared = self.compared.iter().flat_map(|(a, b, _)| [a, b]);
+        let readers = compared.filter(|r| r.needs_body()).map(Reader::top);
+        self.json
+            .iter()
+            .map(|(path, _)| path.top())
+            .chain(readers)
+            .collect()
+    }
+
+    /// Whether the body fits too.
+    pub(crate) fn body_fits(&self, view: &View<'_>) -> bool {
+        if !self.needs_body() {
+            return true;
+        }
+        if view.answer.sample.is_none() {
+            return false;
+        }
+        let state = self.body.is_none_or(|body| match body {
+            Body::Empty => view.is_empty(),
+            Body::Cut => view.is_cut(),
+        });
+        state
+            && (self.json.is_empty() || self.may_have(view))
+            && self
+                .json
+                .iter()
+                .all(|(path, test)| test.of_json(path, view))
+            && self
+                .text
+                .as_ref()
+                .is_none_or(|t| view.text().is_some_and(|s| t.is_match(s)))
+            && self
+                .compared
+                .iter()
+                .all(|(a, b, equal_too)| compare(a, b, *equal_too, view))
+    }
+
+    /// Whether the names that the rule needs occur in the body at all: looking for a few bytes
+    /// costs a hundredth of parsing. A body with escapes may spell them otherwise.
+    fn may_have(&self, view: &View<'_>) -> bool {
+        let Some(text) = view.text() else {
+            return false;
+        };
+        let absent = |(path, test): &(Path, Test)| {
+            !test.accepts_absence() && path.top().is_some_and(|top| !occurs(text, top.as_bytes()))
+        };
+        !self.json.iter().any(absent) || occurs(text, b"\\u")
+    }
+}
+
+fn occurs(text: &[u8], name: &[u8]) -> bool {
+    memchr::memmem::find(text, name).is_some()
+}
+
+fn compare(a: &Reader, b: &Reader, equal_too: bool, view: &View<'_>) -> bool {
+    match (a.number(view), b.number(view)) {
+        (Some(a), Some(b)) => a > b || equal_too && a >= b,
+        _ => false,
+    }
+}
+
+const fn kind(media: signal::Media) -> Media {
+    match media {
+        signal::Media::Json => Media::Json,
+        signal::Media::Html => Media::Html,
+        _ => Media::Other,
+    }
+}
+
+pub(crate) fn methods(all: &[String], place: &Place, problems: &mut Vec<Problem>) -> Vec<Method> {
+    let mut methods = Vec::new();
+    for (i, name) in all.iter().enumerate() {
+        match name.parse() {
+            Ok(method) if *name == name.to_ascii_uppercase() => methods.push(method),
+            _ => problems.push(Problem::new(
+                place.item(i),
+                format!("{name:?} is no method (they are written in capitals)"),
+            )),
+        }
+    }
+    methods
+}
+
+pub(crate) fn patterns(all: &[String], place: &Place, problems: &mut Vec<Problem>) -> Vec<Pattern> {
+    let mut patterns = Vec::new();
+    for (i, text) in all.iter().enumerate() {
+        match Pattern::parse(text) {
+            Some(p) => patterns.push(p),
+            None => problems.push(Problem::new(
+                place.item(i),
+                format!(
+                    "{text:?} is no path template: it begins with / and has ** only at its end"
+                ),
+            )),
+        }
+    }
+    patterns
+}
+
+impl Test {
+    fn new(wanted: &Match, place: &Place, problems: &mut Vec<Problem>) -> Self {
+        match wanted {
+            Match::Present(yes) => Self::Present(*yes),
+            Match::Is { is } => Self::Is(*is),
+            Match::Null { null } => Self::Null(*null),
+            Match::Number(n) => Self::OneOf(vec![Scalar::Number(*n)]),
+            Match::Equals(text) => Self::OneOf(vec![Scalar::Text(text.clone())]),
+            Match::OneOf(all) => Self::OneOf(all.clone()),
+            Match::Matches { matches } => {
+                let expression = Expression::new(matches);
+                if let Err(why) = expression.check() {
+                    problems.push(Problem::new(place.clone(), why));
+                }
+                Self::Matches(expression)
+            }
+        }
+    }
+
+    const fn accepts_absence(&self) -> bool {
+        matches!(self, Self::Present(false) | Self::Null(_))
+    }
+
+    fn of_lines<'a>(&self, lines: &mut impl Iterator<Item = &'a [u8]>) -> bool {
+        match self {
+            Self::Present(yes) => lines.next().is_some() == *yes,
+            Self::Is(yes) => lines.any(|l| {
+                let word: &[u8] = if *yes { b"true" } else { b"false" };
+                l.trim_ascii().eq_ignore_ascii_case(word)
+            }),
+            Self::Null(yes) => lines.all(|l| l.trim_ascii().is_empty()) == *yes,
+            Self::OneOf(all) => lines.any(|l| {
+                let l = l.trim_ascii();
+                all.iter().any(|s| match s {
+                    Scalar::Text(text) => l.eq_ignore_ascii_case(text.as_bytes()),
+                    Scalar::Number(n) => number(l) == Some(*n),
+                })
+            }),
+            Self::Matches(expression) => lines.any(|l| expression.is_match(l.trim_ascii())),
+        }
+    }
+
+    fn of_json(&self, path: &Path, view: &View<'_>) -> bool {
+        let (Some(path), Some(json)) = (path.get(), view.json()) else {
+            return false;
+        };
+        let nodes = path.query(json);
+        match self {
+            Self::Present(yes) => nodes.is_empty() != *yes,
+            Self::Is(wanted) => nodes.iter().any(|n| n.as_bool() == Some(*wanted)),
+            Self::Null(yes) => nodes.iter().any(|n| n.is_null() == *yes),
+            Self::OneOf(all) => nodes.iter().any(|node| {
+                all.iter().any(|s| match (s, node) {
+                    (Scalar::Text(text), Value::String(told)) => text == told,
+                    (Scalar::Number(n), told) => told.as_f64() == Some(*n),
+                    _ => false,
+                })
+            }),
+            Self::Matches(expression) => nodes.iter().any(|node| match node {
+                Value::String(told) => expression.is_match(told.as_bytes()),
+                Value::Number(n) => expression.is_match(n.to_string().as_bytes()),
+                _ => false,
+            }),
+        }
+    }
+}
+
+fn number(text: &[u8]) -> Option<f64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}

@@ -1,0 +1,406 @@
+//! What a profile makes of an answer.
+//!
+//! Rules are tried in order and the first that matches decides; what it leaves open is left to
+//! the status and the headers. A body that does not parse matches no rule about JSON, so it never
+//! hides the status.
+//!
+//! The work per answer is bounded: at most [`MAX_BODY`] bytes of a body are looked at, parsed
+//! once, by regular expressions and paths whose time is linear in them.
+
+mod boundary;
+mod condition;
+mod lazy;
+mod pattern;
+mod quota;
+mod reader;
+mod view;
+
+use std::time::Duration;
+
+use abide_core::classify::{Answer, BodyMatch, Parts, RequestView};
+use abide_core::{GateClass, Health, Hint, Reading, Scope, Verdict};
+
+pub(crate) use self::boundary::{Boundary, named as zone};
+pub(crate) use self::condition::{methods, patterns};
+pub(crate) use self::pattern::Pattern;
+
+use self::condition::Condition;
+use self::quota::Quota;
+use self::reader::Reader;
+use self::view::View;
+use crate::format::{Amount, Inspect, Profile, Rule};
+use crate::gates::Gates;
+use crate::problem::{Place, Problem};
+use crate::units::duration;
+
+/// A gate, as rules mean it.
+pub(crate) type Cover = (Scope, GateClass);
+
+/// The rules of one profile and its parents.
+#[derive(Debug)]
+pub struct Rules {
+    rules: Vec<Compiled>,
+    quotas: Vec<Quota>,
+    asks: Vec<Told>,
+}
+
+/// One rule.
+#[derive(Debug)]
+struct Compiled {
+    name: String,
+    why: String,
+    when: Condition,
+    verdict: Option<Verdict>,
+    health: Option<Health>,
+    gate: Option<Cover>,
+    asks: Vec<Told>,
+    ignore_ask: bool,
+    ignore_readings: bool,
+    boundary: Option<Boundary>,
+    wait: Option<Duration>,
+    again: Option<bool>,
+    inspect: Inspect,
+}
+
+/// Where a wait is told.
+#[derive(Debug)]
+enum Told {
+    At(Reader),
+    Missing {
+        requested: Reader,
+        available: Reader,
+        rate: Reader,
+    },
+}
+
+/// The rule that decided about an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decided<'a> {
+    /// Whose rule it is and which: `github rule 3`.
+    pub name: &'a str,
+    /// One line why.
+    pub why: &'a str,
+}
+
+/// Whether the rules have to see an answer's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wants {
+    /// No: the head decides.
+    Nothing,
+    /// Yes, before the caller sees the answer.
+    Before,
+    /// Yes, while the caller reads it.
+    Beside,
+}
+
+impl Rules {
+    /// Makes the rules of a profile whose parents were merged in; `names` tells whose each rule
+    /// is.
+    pub(crate) fn new(
+        profile: &Profile,
+        names: &[String],
+        gates: &Gates,
+        problems: &mut Vec<Problem>,
+    ) -> Self {
+        let top = Place::default();
+        let mut rules = Vec::new();
+        for (i, rule) in profile.rules.iter().enumerate() {
+            let place = top.key("rule").item(i);
+            let name = names.get(i).cloned().unwrap_or_default();
+            rules.push(Compiled::new(rule, name, gates, &place, problems));
+        }
+        let mut quotas = Vec::new();
+        for (i, reading) in profile.readings.iter().enumerate() {
+            let place = top.key("reading").item(i);
+            quotas.push(Quota::new(reading, gates, &place, problems));
+        }
+        let asks = told(&profile.asks, &top.key("ask"), problems);
+        Self {
+            rules,
+            quotas,
+            asks,
+        }
+    }
+
+    /// What is found, and the rule that decided.
+    pub fn decide(
+        &self,
+        request: &RequestView<'_>,
+        answer: &Answer<'_>,
+    ) -> (Option<Decided<'_>>, Option<Parts>) {
+        let view = View::new(request, answer);
+        let rule = self
+            .rules
+            .iter()
+            .find(|r| r.when.head_fits(&view) && r.when.body_fits(&view));
+        let ignored = rule.is_some_and(|r| r.ignore_readings);
+        let quotas = self.quotas.iter().filter(|_| !ignored);
+        let mut readings: Vec<_> = quotas.filter_map(|q| q.read(&view)).collect();
+        let status = answer.signal.status.as_u16();
+        let turned_away = match rule.and_then(|r| r.verdict) {
+            Some(v) => v.is_refusal() || v == Verdict::Unavailable,
+            None => status >= 400,
+        };
+        let mut parts = Parts::default();
+        let own = rule.map_or(&[][..], |r| &r.asks);
+        if turned_away || !own.is_empty() {
+            let common = self.asks.iter().filter(|_| turned_away);
+            let (by_header, by_body): (Vec<&Told>, Vec<&Told>) =
+                own.iter().chain(common).partition(|t| t.is_header());
+            parts.ask = first(&by_body, &view);
+            // What a header tells is believed as the reset of a quota, before the body.
+            if let Hint::Until(at) = first(&by_header, &view) {
+                let mut reading = Reading::default();
+                reading.reset = Some(at);
+                readings.push(reading);
+            }
+        }
+        if rule.is_none() && readings.is_empty() && parts.ask == Hint::Absent {
+            return (None, None);
+        }
+        parts.readings = readings;
+        let Some(rule) = rule else {
+            return (None, Some(parts));
+        };
+        parts.verdict = rule.verdict;
+        parts.health = rule.health;
+        parts.gate = rule.gate;
+        parts.ignore_ask = rule.ignore_ask;
+        parts.ignore_readings = rule.ignore_readings;
+        parts.boundary = rule
+            .boundary
+            .as_ref()
+            .and_then(|b| b.next(answer.signal.at));
+        parts.wait = rule.wait;
+        parts.again = rule.again;
+        let decided = Decided {
+            name: &rule.name,
+            why: &rule.why,
+        };
+        (Some(decided), Some(parts))
+    }
+
+    /// Whether the body of an answer with this head has to be seen.
+    pub fn wants(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Wants {
+        let view = View::new(request, answer);
+        let mut wants = Wants::Nothing;
+        for rule in self.rules.iter().filter(|r| r.when.head_fits(&view)) {
+            let looks = rule.when.needs_body();
+            if looks || rule.asks.iter().any(Told::needs_body) {
+                match rule.inspect {
+                    Inspect::Before => return Wants::Before,
+                    Inspect::Beside => wants = Wants::Beside,
+                }
+            }
+            if !looks {
+                // It decides, whatever follows.
+                break;
+            }
+        }
+        let refused = answer.signal.status.as_u16() >= 400;
+        if wants == Wants::Nothing && refused && self.asks.iter().any(Told::needs_body) {
+            return Wants::Before;
+        }
+        if wants == Wants::Nothing && self.quotas.iter().any(Quota::needs_body) {
+            return Wants::Beside;
+        }
+        wants
+    }
+
+    /// The members of the body's top object that rules about an answer with this head look into;
+    /// `None` where one looks at all of it.
+    pub fn tops(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Option<Vec<&str>> {
+        let view = View::new(request, answer);
+        let mut tops = Vec::new();
+        let fitting = self.rules.iter().filter(|r| r.when.head_fits(&view));
+        for rule in fitting {
+            tops.extend(rule.when.tops()?);
+            tops.extend(rule.asks.iter().flat_map(Told::tops));
+        }
+        tops.extend(self.quotas.iter().flat_map(Quota::tops));
+        tops.sort_unstable();
+        tops.dedup();
+        Some(tops)
+    }
+}
+
+impl BodyMatch for Rules {
+    fn find(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Option<Parts> {
+        self.decide(request, answer).1
+    }
+}
+
+fn first(told: &[&Told], view: &View<'_>) -> Hint {
+    told.iter().fold(Hint::Absent, |found, t| match found {
+        Hint::Until(_) => found,
+        _ => found.or(t.when(view)),
+    })
+}
+
+fn told(all: &[Amount], place: &Place, problems: &mut Vec<Problem>) -> Vec<Told> {
+    let amounts = all.iter().enumerate();
+    amounts
+        .filter_map(|(i, a)| Told::new(a, &place.item(i), problems))
+        .collect()
+}
+
+impl Told {
+    fn new(amount: &Amount, place: &Place, problems: &mut Vec<Problem>) -> Option<Self> {
+        match amount {
+            Amount::Told(source) => Reader::new(source, place, problems).map(Self::At),
+            Amount::Missing {
+                requested,
+                available,
+                rate,
+            } => Some(Self::Missing {
+                requested: Reader::new(requested, &place.key("requested"), problems)?,
+                available: Reader::new(available, &place.key("available"), problems)?,
+                rate: Reader::new(rate, &place.key("rate"), problems)?,
+            }),
+        }
+    }
+
+    fn readers(&self) -> impl Iterator<Item = &Reader> {
+        let all = match self {
+            Self::At(r) => [Some(r), None, None],
+            Self::Missing {
+                requested,
+                available,
+                rate,
+            } => [Some(requested), Some(available), Some(rate)],
+        };
+        all.into_iter().flatten()
+    }
+
+    fn needs_body(&self) -> bool {
+        self.readers().any(Reader::needs_body)
+    }
+
+    fn is_header(&self) -> bool {
+        self.readers().all(Reader::is_header)
+    }
+
+    fn tops(&self) -> impl Iterator<Item = &str> {
+        self.readers().filter_map(Reader::top)
+    }
+
+    fn when(&self, view: &View<'_>) -> Hint {
+        match self {
+            Self::At(reader) => reader.when(view),
+            Self::Missing {
+                requested,
+                available,
+                rate,
+            } => {
+                let numbers = (
+                    requested.number(view),
+                    available.number(view),
+                    rate.number(view),
+                );
+                let (Some(requested), Some(available), Some(rate)) = numbers else {
+                    return Hint::Absent;
+                };
+                let missing = requested - available;
+                if rate <= 0.0 || missing <= 0.0 {
+                    return Hint::Absent;
+                }
+                match Duration::try_from_secs_f64(missing / rate) {
+                    Ok(wait) => Hint::Until(view.answer.signal.at.now.after(wait)),
+                    Err(_) => Hint::Absent,
+                }
+            }
+        }
+    }
+}
+
+impl Compiled {
+    fn new(
+        rule: &Rule,
+        name: String,
+        gates: &Gates,
+        place: &Place,
+        problems: &mut Vec<Problem>,
+    ) -> Self {
+        let mut wrong = |key: &str, what: String| problems.push(Problem::new(place.key(key), what));
+        let verdict = rule.verdict.as_deref().and_then(|word| {
+            let found = VERDICTS.into_iter().find(|v| v.as_str() == word);
+            if found.is_none() {
+                let words: Vec<&str> = VERDICTS.iter().map(|v| v.as_str()).collect();
+                wrong("verdict", one_of(word, &words));
+            }
+            found
+        });
+        let health = rule.health.as_deref().and_then(|word| match word {
+            "success" => Some(Health::Success),
+            "neutral" => Some(Health::Neutral),
+            "failure" => Some(Health::Failure),
+            _ => {
+                wrong("health", one_of(word, &["success", "neutral", "failure"]));
+                None
+            }
+        });
+        let gate = rule.gate.as_deref().and_then(|name| {
+            let found = gates.cover(name);
+            if found.is_none() {
+                wrong("gate", one_of(name, &gates.names()));
+            }
+            found
+        });
+        let boundary = rule.until.as_deref().and_then(|text| {
+            let found = Boundary::parse(text);
+            if found.is_none() {
+                wrong(
+                    "until",
+                    format!(
+                        "{text:?} is none of minute, quarter-hour, hour, midnight ZONE, month ZONE"
+                    ),
+                );
+            }
+            found
+        });
+        let wait = rule
+            .wait
+            .as_deref()
+            .and_then(|text| duration(text).map_err(|why| wrong("wait", why)).ok());
+        Self {
+            name,
+            why: rule.why.clone(),
+            when: Condition::new(rule, place, problems),
+            verdict,
+            health,
+            gate,
+            asks: told(&rule.ask, &place.key("ask"), problems),
+            ignore_ask: rule.ignore_ask,
+            ignore_readings: rule.ignore_readings,
+            boundary,
+            wait,
+            again: rule.again,
+            inspect: rule.inspect,
+        }
+    }
+}
+
+/// Every verdict that an answer can have.
+const VERDICTS: [Verdict; 8] = [
+    Verdict::AuthError,
+    Verdict::Banned,
+    Verdict::ClientError,
+    Verdict::NotFound,
+    Verdict::QuotaExhausted,
+    Verdict::RateLimited,
+    Verdict::Success,
+    Verdict::Unavailable,
+];
+
+/// Says that a word is unknown, and which one may have been meant.
+pub(crate) fn one_of(word: &str, known: &[&str]) -> String {
+    let near = known
+        .iter()
+        .map(|k| (strsim::jaro_winkler(word, k), k))
+        .filter(|(near, _)| *near > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match near {
+        Some((_, near)) => format!("{word:?} is unknown; {near:?} may be meant"),
+        None => format!("{word:?} is none of {}", known.join(", ")),
+    }
+}

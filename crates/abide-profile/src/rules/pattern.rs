@@ -1,0 +1,71 @@
+//! Path templates: `*` stands for one segment, `**` at the end for the rest.
+
+/// A path template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pattern {
+    segments: Vec<Option<Box<str>>>,
+    open: bool,
+}
+
+impl Pattern {
+    /// Reads a template; `None` when it does not begin with a slash, or has `**` inside.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut segments: Vec<&str> = text.strip_prefix('/')?.split('/').collect();
+        let open = segments.last() == Some(&"**");
+        if open {
+            segments.pop();
+        }
+        if segments.contains(&"**") {
+            return None;
+        }
+        let segments = segments.into_iter();
+        Some(Self {
+            segments: segments.map(|s| (s != "*").then(|| s.into())).collect(),
+            open,
+        })
+    }
+
+    /// Whether a path is meant. One slash at its end makes no difference.
+    pub(crate) fn matches(&self, path: &str) -> bool {
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let mut given = path.split('/');
+        for segment in &self.segments {
+            match (given.next(), segment) {
+                (None, _) => return false,
+                (Some(_), None) => {}
+                (Some(g), Some(s)) if g == &**s => {}
+                _ => return false,
+            }
+        }
+        self.open || given.next().is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_match_whole_segments() {
+        let is = |t: &str, path| Pattern::parse(t).unwrap().matches(path);
+        assert!(is("/graphql", "/graphql"));
+        assert!(is("/graphql", "/graphql/"));
+        assert!(!is("/graphql", "/graphql2"));
+        assert!(is("/repos/*/*", "/repos/a/b"));
+        assert!(!is("/repos/*/*", "/repos/a"));
+        assert!(!is("/repos/*/*", "/repos/a/b/c"));
+        assert!(is("/repos/**", "/repos/a/b/c"));
+        assert!(is("/repos/**", "/repos"));
+        assert!(is("/**", "/"));
+        assert!(is("/", "/"));
+        assert!(!is("/", "/x"));
+    }
+
+    #[test]
+    fn what_is_no_template_is_refused() {
+        assert_eq!(Pattern::parse("graphql"), None);
+        assert_eq!(Pattern::parse("/a/**/b"), None);
+        assert_eq!(Pattern::parse(""), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! Quotas told in words of a provider's own.
+
+use abide_core::finding::{BucketId, Reading};
+use abide_core::{GateClass, Hint, Instant, Scope};
+
+use super::reader::Reader;
+use super::view::View;
+use super::{Boundary, Cover, one_of};
+use crate::format;
+use crate::gates::Gates;
+use crate::problem::{Place, Problem};
+
+/// Where one quota is told.
+#[derive(Debug)]
+pub(crate) struct Quota {
+    gate: Cover,
+    limit: Option<Reader>,
+    remaining: Option<Reader>,
+    used: Option<Reader>,
+    reset: Option<Reader>,
+    window: Option<Reader>,
+    cost: Option<Reader>,
+    bucket: Option<Reader>,
+    until: Option<Boundary>,
+}
+
+impl Quota {
+    pub(crate) fn new(
+        told: &format::Reading,
+        gates: &Gates,
+        place: &Place,
+        problems: &mut Vec<Problem>,
+    ) -> Self {
+        let gate = told
+            .gate
+            .as_deref()
+            .map_or(Some((Scope::Account, GateClass::PLAIN)), |name| {
+                let found = gates.cover(name);
+                if found.is_none() {
+                    let what = one_of(name, &gates.names());
+                    problems.push(Problem::new(place.key("gate"), what));
+                }
+                found
+            });
+        let until = told.until.as_deref().and_then(|text| {
+            let found = Boundary::parse(text);
+            if found.is_none() {
+                problems.push(Problem::new(place.key("until"), "is no boundary"));
+            }
+            found
+        });
+        let mut reader = |key: &str, source: &Option<format::Source>| {
+            let source = source.as_ref()?;
+            Reader::new(source, &place.key(key), problems)
+        };
+        Self {
+            gate: gate.unwrap_or((Scope::Account, GateClass::PLAIN)),
+            limit: reader("limit", &told.limit),
+            remaining: reader("remaining", &told.remaining),
+            used: reader("used", &told.used),
+            reset: reader("reset", &told.reset),
+            window: reader("window", &told.window),
+            cost: reader("cost", &told.cost),
+            bucket: reader("bucket", &told.bucket),
+            until,
+        }
+    }
+
+    fn readers(&self) -> impl Iterator<Item = &Reader> {
+        [
+            &self.limit,
+            &self.remaining,
+            &self.used,
+            &self.reset,
+            &self.window,
+            &self.cost,
+            &self.bucket,
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    pub(crate) fn needs_body(&self) -> bool {
+        self.readers().any(Reader::needs_body)
+    }
+
+    pub(crate) fn tops(&self) -> impl Iterator<Item = &str> {
+        self.readers().filter_map(Reader::top)
+    }
+
+    /// What an answer tells of it; `None` when it says nothing.
+    pub(crate) fn read(&self, view: &View<'_>) -> Option<Reading> {
+        let count = |r: &Option<Reader>| r.as_ref().and_then(|r| r.count(view));
+        let limit = count(&self.limit);
+        let left = || Some(limit?.saturating_sub(count(&self.used)?));
+        let remaining = count(&self.remaining).or_else(left);
+        let cost = count(&self.cost).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        let bucket = self.bucket.as_ref().and_then(|r| r.name(view));
+        let reset = self.reset.as_ref().map_or(Hint::Absent, |r| r.when(view));
+        let reset = match reset {
+            Hint::Until(at) => Some(at),
+            _ if remaining == Some(0) => self.boundary(view),
+            _ => None,
+        };
+        let told = limit.is_some()
+            || remaining.is_some()
+            || cost.is_some()
+            || bucket.is_some()
+            || reset.is_some();
+        told.then(|| {
+            let mut reading = Reading::default();
+            reading.scope = Some(self.gate.0);
+            reading.class = self.gate.1;
+            reading.limit = limit;
+            reading.remaining = remaining;
+            reading.reset = reset;
+            reading.window = self.window.as_ref().and_then(|r| r.span(view));
+            reading.cost = cost;
+            reading.bucket = bucket.map(|name| BucketId(hash(&name)));
+            reading
+        })
+    }
+
+    fn boundary(&self, view: &View<'_>) -> Option<Instant> {
+        self.until.as_ref()?.next(view.answer.signal.at)
+    }
+}
+
+/// A bucket's name, shortened. It is no secret and is only compared within one provider.
+fn hash(name: &[u8]) -> u64 {
+    // FNV-1a.
+    name.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+        (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

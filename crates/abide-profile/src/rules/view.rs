@@ -1,0 +1,66 @@
+//! One answer, as rules look at it: what is costly to find out is found out once, when a rule
+//! first asks.
+
+use std::cell::OnceCell;
+
+use abide_core::classify::{Answer, RequestView};
+use http::HeaderMap;
+use serde_json::Value;
+
+/// What a body must be no larger than to be parsed as JSON; more is looked at as text only. It
+/// bounds the work an answer can make us do.
+pub(crate) const MAX_BODY: usize = 64 * 1024;
+
+/// One answer, as rules look at it.
+pub(crate) struct View<'a> {
+    pub(crate) request: &'a RequestView<'a>,
+    pub(crate) answer: &'a Answer<'a>,
+    json: OnceCell<Option<Value>>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) const fn new(request: &'a RequestView<'a>, answer: &'a Answer<'a>) -> Self {
+        Self {
+            request,
+            answer,
+            json: OnceCell::new(),
+        }
+    }
+
+    pub(crate) const fn headers(&self) -> &'a HeaderMap {
+        self.answer.headers
+    }
+
+    /// The beginning of the body, as far as rules look at it.
+    pub(crate) fn text(&self) -> Option<&'a [u8]> {
+        self.answer.sample.map(|s| &s[..s.len().min(MAX_BODY)])
+    }
+
+    /// The body as JSON; `None` for anything that does not parse whole.
+    pub(crate) fn json(&self) -> Option<&Value> {
+        let parse = || {
+            let sample = self.answer.sample?;
+            (sample.len() <= MAX_BODY)
+                .then(|| serde_json::from_slice(sample).ok())
+                .flatten()
+        };
+        self.json.get_or_init(parse).as_ref()
+    }
+
+    /// Whether the body was to be JSON and ended before its JSON did.
+    pub(crate) fn is_cut(&self) -> bool {
+        let Some(sample) = self.answer.sample else {
+            return false;
+        };
+        self.answer.complete && sample.len() <= MAX_BODY && {
+            let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(sample);
+            parsed.is_err_and(|e| e.is_eof())
+        }
+    }
+
+    /// Whether there is no body.
+    pub(crate) fn is_empty(&self) -> bool {
+        let sample = self.answer.sample.unwrap_or_default();
+        self.answer.complete && sample.iter().all(u8::is_ascii_whitespace)
+    }
+}

@@ -1,0 +1,67 @@
+//! The catalogue itself: every profile is sound, and its own tests pass.
+
+use abide_profile::Catalogue;
+use abide_profile::judge::judge;
+
+#[test]
+fn every_profile_is_sound() {
+    let all = Catalogue::built_in();
+    let mut wrong = Vec::new();
+    for name in all.names() {
+        let text = all.text(name).unwrap();
+        wrong.extend(all.faults(text).iter().map(|f| format!("{name}: {f}")));
+        match all.get(name) {
+            None => wrong.push(format!("{name}: cannot be read")),
+            Some(p) if p.name() != name => {
+                wrong.push(format!("{name}: its file calls it {:?}", p.name()));
+            }
+            Some(_) => {}
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn every_profile_passes_its_own_tests() {
+    let all = Catalogue::built_in();
+    let (mut passed, mut wrong) = (0, Vec::new());
+    for name in all.names() {
+        let Some(profile) = all.get(name) else {
+            continue;
+        };
+        for test in &profile.told().tests {
+            let at = format!("{name}: {:?}", test.name);
+            let recorded = match test.recorded() {
+                Ok(r) => r,
+                Err(why) => {
+                    wrong.push(format!("{at}: {why}"));
+                    continue;
+                }
+            };
+            let judged = judge(&profile, &recorded);
+            let differences = test.expected().compare(&judged);
+            if differences.is_empty() {
+                passed += 1;
+            }
+            let rule = judged.rule.map_or_else(|| "the status".to_owned(), |r| r.0);
+            wrong.extend(differences.iter().map(|d| {
+                format!(
+                    "{at}: {}: expected {}, got {} by {rule}",
+                    d.field, d.expected, d.got
+                )
+            }));
+        }
+    }
+    println!("{passed} passed");
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
