@@ -103,6 +103,7 @@ impl Driver {
             retry_on,
             cause,
             unsent: false,
+            kept: true,
         };
         match hand.call.plan(now, &attempt, site.gates.budget(), dice) {
             Next::Return => self.returned(now, item, finding.verdict),
