@@ -262,6 +262,7 @@ impl Config {
         p.budget = v.budget();
         v.put("gates.max", &mut p.remembered_gates);
         v.put("queue.max", &mut p.waiting_calls);
+        v.put("quota.from", &mut p.quota_from);
         p
     }
 

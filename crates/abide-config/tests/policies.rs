@@ -162,6 +162,7 @@ contact = "me@example.org"
     assert_eq!(budget, [0.5, 1.0, 7.0]);
     assert_eq!([p.budget.failure_cost, p.budget.timeout_cost], [2.0, 3.5]);
     assert_eq!((p.remembered_gates, p.waiting_calls), (50, 60));
+    assert_eq!(p.quota_from, secs(3600));
     assert_eq!((classify.body_sample, call.body_replay), (1024, 2048));
 
     let run = c.run(None);
