@@ -35,8 +35,8 @@ use open::Opened;
 use output::{Bodies, Handle, Tally, Writing};
 use summary::{Facts, Summary};
 
-/// What each good item of the input is to the run: where it goes and how early.
-type Places = Vec<(Item, Target, u8)>;
+/// What each good item of the input is to the run: where it goes, how early, and what it waits.
+type Places = Vec<(Item, Target, u8, Option<Duration>)>;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut args = args.clone();
@@ -64,7 +64,7 @@ async fn fetch(args: &Args) -> anyhow::Result<Exit> {
     let mut places: Places = Vec::new();
     let mut each = |item: u32, parsed: &Parsed| {
         if let Some(target) = bulk.target(&parsed.url, &parsed.wanted.headers) {
-            places.push((item, target, parsed.priority));
+            places.push((item, target, parsed.priority, parsed.wanted.patience));
         }
     };
     let now = governor.clock().wall();
@@ -86,9 +86,9 @@ async fn fetch(args: &Args) -> anyhow::Result<Exit> {
     {
         pending[*item as usize] = false;
     }
-    for (item, target, priority) in &places {
+    for (item, target, priority, patience) in &places {
         if pending[*item as usize] {
-            bulk.add(target, *item, *priority);
+            bulk.add(target, *item, *priority, *patience);
         }
     }
     drop(places);

@@ -83,11 +83,13 @@ impl Bulk {
         self.client.governor().target(url, headers)
     }
 
-    /// Adds an item; a smaller `priority` goes first within its provider.
-    pub fn add(&mut self, target: &Target, item: Item, priority: u8) {
+    /// Adds an item; a smaller `priority` goes first within its provider. `patience` is the
+    /// item's own ([`Wanted::patience`](super::Wanted::patience)), if it has one.
+    pub fn add(&mut self, target: &Target, item: Item, priority: u8, patience: Option<Duration>) {
+        let governor = self.client.governor();
         let lane = self
             .lanes
-            .lane(self.client.governor(), &mut self.run, &self.policy, target);
+            .lane(governor, &mut self.run, &self.policy, target, patience);
         self.run.add(lane, item, priority);
     }
 
