@@ -12,6 +12,7 @@ mod output;
 mod piped;
 mod policy;
 mod progress;
+mod shape;
 mod source;
 mod summary;
 
@@ -52,12 +53,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 async fn fetch(args: &Args) -> anyhow::Result<Exit> {
-    let setup = policy::Setup::new(args)?;
+    let mut setup = policy::Setup::new(args)?;
     if args.dry_run {
         return dry::run(args, &setup);
     }
     let state = State::open(args.state.as_deref(), args.fsync)?;
     let governor = setup.governor(Arc::new(state.store.clone()))?;
+    let now = governor.clock().wall();
+    let begun;
+    let args = if args.resume {
+        begun = shape::as_begun(args, &state, now)?;
+        setup.bulk.done = policy::statuses(begun.done_status.as_deref())?;
+        &begun
+    } else {
+        args
+    };
     let client = setup.client(governor.clone())?;
     let mut bulk = Bulk::new(&client, setup.bulk.clone());
 
@@ -67,7 +77,6 @@ async fn fetch(args: &Args) -> anyhow::Result<Exit> {
             places.push((item, target, parsed.priority, parsed.wanted.patience));
         }
     };
-    let now = governor.clock().wall();
     let opened = if args.resume {
         open::resume(args, &state, setup.headers.clone(), now, &mut each)?
     } else {
