@@ -8,9 +8,10 @@ mod common;
 use std::time::Duration;
 
 use abide::core::Verdict;
+use abide::core::policy::ProviderPolicy;
 use abide::run::{BulkPolicy, Outcome, Wanted};
 use common::bulk::{run, run_wanted};
-use common::{Peer, client, hasty, now, reply, until};
+use common::{Peer, client, hasty, hasty_with, now, reply, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -129,5 +130,22 @@ async fn an_item_of_more_patience_than_the_run_waits_on() {
     for row in ran.reports.iter().filter(|r| r.outcome == Outcome::Skipped) {
         assert_ne!(row.cause, Some(Verdict::Success));
         assert!(row.retry_at.is_some());
+    }
+}
+
+/// Taken in hand together, items ask one after another: where one is let through at a time, the
+/// provider sees them in the input's order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn items_taken_in_hand_together_ask_in_the_inputs_order() {
+    for _ in 0..5 {
+        let peer = Peer::saying([reply(200)]);
+        let mut gates = ProviderPolicy::default();
+        gates.provider.concurrency = 1;
+        let client = hasty_with(gates);
+        let urls: Vec<String> = (0..8).map(|n| peer.url(&format!("/{n}"))).collect();
+        let ran = run(&client, BulkPolicy::default(), &urls).await;
+        assert_eq!(ran.count(Outcome::Done), 8);
+        let order: Vec<String> = peer.seen().into_iter().map(|s| s.path).collect();
+        assert_eq!(order, ["/0", "/1", "/2", "/3", "/4", "/5", "/6", "/7"]);
     }
 }
