@@ -1,5 +1,10 @@
 //! A run that goes on: in order, into its output, as it was begun, and after a kill.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests stop at the first surprise"
+)]
+
 mod common;
 
 use std::fs;

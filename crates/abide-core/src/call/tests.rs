@@ -73,8 +73,10 @@ fn sc_s01_a_write_is_sent_once_and_an_unsent_one_again() {
 
 #[test]
 fn a_body_above_the_bound_is_sent_once_and_the_reason_says_so() {
-    let mut policy = CallPolicy::default();
-    policy.body_replay = 10;
+    let policy = CallPolicy {
+        body_replay: 10,
+        ..CallPolicy::default()
+    };
     let mut c = Call::new(policy, Safety::Read, at(0));
     assert!(c.keeps(10) && !c.keeps(11));
     c.sent(at(0));
