@@ -144,7 +144,10 @@ pub(super) async fn work<S: Source, K: Sink>(
             // An item of less patience than its lane's says nothing about its provider.
             let own = patience.all < driver.run.lock().policy_of(lane).patience
                 && matches!(&end, End::Refused(r) if r.kind == RefusalKind::Held);
-            Some((report, if own { End::Failed } else { end }))
+            // Nor does another provider, to which a redirect led.
+            let elsewhere = t.provider != *l.shard.name();
+            let end = if own || elsewhere { End::Failed } else { end };
+            Some((report, end))
         }
         Err(e) => {
             let report = failed(item, l, e.to_string());
