@@ -10,8 +10,9 @@ mod common;
 use std::fs;
 use std::time::Duration;
 
-use abide_sim::Answer;
+use abide_sim::http::{Server, ServerOptions};
 use abide_sim::policy::{Hint, Plain, Quota, Reset, Service, Timed};
+use abide_sim::{Answer, Provider};
 use common::{Scene, by_id, code, count, err};
 use serde_json::Value;
 
@@ -56,6 +57,13 @@ fn ids(scene: &Scene, name: &str) -> Vec<u32> {
 }
 
 #[cfg(unix)]
+fn interrupt(child: &std::process::Child) {
+    let pid = child.id().to_string();
+    let mut kill = std::process::Command::new("kill");
+    assert!(kill.args(["-INT", &pid]).status().unwrap().success());
+}
+
+#[cfg(unix)]
 #[test]
 fn an_ordered_run_that_was_interrupted_ends_complete_and_in_order() {
     let scene = Scene::new(slow());
@@ -63,11 +71,7 @@ fn an_ordered_run_that_was_interrupted_ends_complete_and_in_order() {
     let args = [&ARGS[..], &["--ordered", "--concurrency", "4"]].concat();
     let mut child = scene.start(&args);
     assert!(scene.seen(30, &mut child));
-    let pid = child.id().to_string();
-    let kill = std::process::Command::new("kill")
-        .args(["-INT", &pid])
-        .status();
-    assert!(kill.unwrap().success());
+    interrupt(&child);
     let out = child.wait_with_output().unwrap();
     assert_eq!(code(&out), 130, "{}", err(&out));
     let so_far = ids(&scene, "out.jsonl");
@@ -80,6 +84,41 @@ fn an_ordered_run_that_was_interrupted_ends_complete_and_in_order() {
         100,
         "none is asked twice"
     );
+}
+
+/// A provider that makes its items wait leaves gaps in what an interrupted run writes.
+#[cfg(unix)]
+#[test]
+fn an_ordered_run_that_was_interrupted_with_gaps_ends_in_order() {
+    let scene = Scene::new(slow());
+    let refusal = Answer::new(http::StatusCode::TOO_MANY_REQUESTS, "");
+    let few = Quota::new(2, Reset::After(Duration::from_secs(2)))
+        .hinting(Hint::True)
+        .refusing_with(refusal);
+    let held = Server::start(Provider::new(few), ServerOptions::default()).unwrap();
+    let lines: String = (0..40)
+        .map(|n| match n % 10 {
+            3 => format!("{}/item/{n}\n", held.url()),
+            _ => format!("{}\n", scene.url(&format!("/item/{n}"))),
+        })
+        .collect();
+    scene.write("list.txt", &lines);
+    let args = [&ARGS[..], &["--ordered"]].concat();
+    let mut child = scene.start(&args);
+    assert!(scene.seen(36, &mut child));
+    interrupt(&child);
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(code(&out), 130, "{}", err(&out));
+    let so_far = ids(&scene, "out.jsonl");
+    assert!(so_far.len() < 40 && so_far.is_sorted(), "{so_far:?}");
+    assert_eq!(so_far.last(), Some(&40), "what came early was written");
+    let out = scene.run(&resumed(&[]));
+    assert_eq!(code(&out), 0, "{}", err(&out));
+    assert!(ids(&scene, "out.jsonl").into_iter().eq(1..=40));
+    // Nothing is left to do, and nothing is lost by doing it.
+    let out = scene.run(&resumed(&[]));
+    assert_eq!(code(&out), 0, "{}", err(&out));
+    assert!(ids(&scene, "out.jsonl").into_iter().eq(1..=40));
 }
 
 #[test]
