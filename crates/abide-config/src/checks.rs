@@ -104,7 +104,7 @@ fn named(origin: &Origin) -> String {
 /// A host belongs to one provider.
 fn hosts(config: &Config, errors: &mut Vec<ConfigError>) {
     let mut seen = BTreeMap::new();
-    for (name, provider) in &config.sections().providers {
+    for (name, provider) in &config.sections.providers {
         for (host, origin) in &provider.hosts {
             if let Some((owner, first)) = seen.insert(host, (name, origin)) {
                 let message = format!("host {host} stands at {name:?} and at {owner:?}");

@@ -12,8 +12,9 @@ use toml::de::{DeTable, DeValue};
 use crate::error::{ConfigError, Origin};
 use crate::host::Host;
 use crate::kind::Raw;
-use crate::knob::{Knob, meant};
+use crate::knob::Knob;
 use crate::layer::Layer;
+use crate::lookup::meant;
 use crate::table::KNOBS;
 
 /// The largest file read: a hundred times what anyone writes by hand.

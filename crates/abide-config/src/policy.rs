@@ -218,6 +218,7 @@ impl Config {
         p.backoff = v.backoff();
         v.put("patience", &mut p.patience);
         p.wait_max = v.get("wait.max");
+        v.put("body.replay", &mut p.body_replay);
         p.deadline = v.get("deadline");
         if v.is("retry.write", "refused-only") {
             p.write = WriteRepeat::RefusedOnly;
@@ -245,6 +246,7 @@ impl Config {
         v.put("quota.from", &mut p.quota_from);
         v.put("quota.to", &mut p.quota_to);
         v.put("ban.redirects", &mut p.ban_redirects);
+        v.put("body.sample", &mut p.body_sample);
         p
     }
 
@@ -260,6 +262,7 @@ impl Config {
         p.budget = v.budget();
         v.put("gates.max", &mut p.remembered_gates);
         v.put("queue.max", &mut p.waiting_calls);
+        v.put("quota.from", &mut p.quota_from);
         p
     }
 
@@ -286,19 +289,5 @@ impl Config {
             user_agent: v.get("user_agent"),
             contact: v.get("contact"),
         }
-    }
-
-    /// How much of an answer's body is looked at, in bytes.
-    pub fn body_sample(&self, of: Use, provider: Option<&str>) -> u64 {
-        self.view(of, provider)
-            .get("body.sample")
-            .unwrap_or(64 << 10)
-    }
-
-    /// How much of a request's body is kept to send it again, in bytes.
-    pub fn body_replay(&self, of: Use, provider: Option<&str>) -> u64 {
-        self.view(of, provider)
-            .get("body.replay")
-            .unwrap_or(64 << 10)
     }
 }

@@ -27,7 +27,7 @@ fn sections(config: &Config) -> Vec<(String, Option<&str>, Vec<Effective<'_>>)> 
         ),
     ];
     for name in config.providers() {
-        let layer = &config.sections().providers[name].layer;
+        let layer = &config.sections.providers[name].layer;
         let own = all(Use::Call, Some(name)).filter(|e| layer.has(e.knob.key));
         let header = if name.contains('.') {
             format!("providers.\"{name}\"")

@@ -396,12 +396,13 @@ pub const KNOBS: &[Knob] = &[
         "64KiB",
         "How much of a body is looked at to classify it: errors are short, and memory is shared.",
     ),
-    knob(
+    both(
         "body.replay",
         Kind::Size(0, 1 << 30),
         "64KiB",
-        "How much of a request's body is kept to send it again: most fit, and a larger one is \
-         sent once.",
+        "64MiB",
+        "How large a request's body may be that is kept to be sent again: most fit, and a larger \
+         one is sent once; a run has its items at hand anyway.",
     ),
     fetch(
         "run.max_waits",

@@ -47,6 +47,7 @@ fn a_run_has_defaults_of_its_own() {
     let c = Config::default();
     let call = c.call(Use::Fetch, None);
     assert_eq!((call.attempts, call.patience), (8, secs(300)));
+    assert_eq!(call.body_replay, 64 << 20);
     assert_eq!(
         (call.queueing, call.wait_for_budget),
         (Queueing::Free, true)
@@ -161,13 +162,8 @@ contact = "me@example.org"
     assert_eq!(budget, [0.5, 1.0, 7.0]);
     assert_eq!([p.budget.failure_cost, p.budget.timeout_cost], [2.0, 3.5]);
     assert_eq!((p.remembered_gates, p.waiting_calls), (50, 60));
-    assert_eq!(
-        (
-            c.body_sample(Use::Call, None),
-            c.body_replay(Use::Call, None)
-        ),
-        (1024, 2048)
-    );
+    assert_eq!(p.quota_from, secs(3600));
+    assert_eq!((classify.body_sample, call.body_replay), (1024, 2048));
 
     let run = c.run(None);
     assert_eq!(

@@ -82,6 +82,9 @@ pub struct CallPolicy {
     pub queueing: Queueing,
     /// Wait for the retry budget instead of failing. Default off; a run would rather wait.
     pub wait_for_budget: bool,
+    /// How large a body may be that is kept to be sent again, in bytes; a larger one is sent once.
+    /// Default 64 KiB: most fit, and a call that waits long must not hold much.
+    pub body_replay: u64,
 }
 
 impl Default for CallPolicy {
@@ -95,6 +98,7 @@ impl Default for CallPolicy {
             write: WriteRepeat::Never,
             queueing: Queueing::Counts,
             wait_for_budget: false,
+            body_replay: 64 * 1024,
         }
     }
 }
@@ -121,6 +125,8 @@ pub struct Attempt<'a> {
     pub cause: RepeatCause,
     /// No byte of the request went out.
     pub unsent: bool,
+    /// The body is still at hand: no stream, and not above [`CallPolicy::body_replay`].
+    pub kept: bool,
 }
 
 /// What to do next.
@@ -237,6 +243,11 @@ impl Call {
         r
     }
 
+    /// Whether a body of so many bytes is kept to be sent again.
+    pub const fn keeps(&self, bytes: u64) -> bool {
+        bytes <= self.policy.body_replay
+    }
+
     /// Sends so far, those of earlier hops of a redirect included.
     pub const fn attempts(&self) -> u32 {
         self.hops + self.attempts
@@ -283,7 +294,7 @@ impl Call {
     /// May this be sent again? `dice` is thrown evenly in [0, 1).
     pub fn plan(&mut self, now: Instant, a: &Attempt<'_>, budget: &mut Budget, dice: f64) -> Plan {
         let v = a.finding.verdict;
-        if v.is_answer() && !a.retry_on {
+        if v.is_answer() && !(a.retry_on && a.kept) {
             return Plan::Return;
         }
         if !a.retry_on
@@ -295,6 +306,9 @@ impl Call {
         }
         if self.attempts >= self.policy.attempts {
             return self.fail(RefusalKind::AttemptsSpent, DecidedBy::Policy, a);
+        }
+        if !a.kept {
+            return self.fail(RefusalKind::BodyNotKept, DecidedBy::Policy, a);
         }
         let not_before = self.next_instant(now, a, dice);
         let limits = self.asks(now);

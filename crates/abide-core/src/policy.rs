@@ -78,6 +78,10 @@ pub struct ProviderPolicy {
     /// The most gates remembered. Default 100,000; when all are in use, new accounts share one
     /// overflow gate.
     pub remembered_gates: usize,
+    /// An ask this long speaks of a quota rather than a rate, also where nothing was refused.
+    /// Default 6 h. The same as [`ClassifyPolicy::quota_from`](crate::ClassifyPolicy::quota_from),
+    /// from where a governor takes it.
+    pub quota_from: Duration,
     /// The most waiting calls. Default 100,000: each costs about half a KiB here and more in
     /// the shell.
     pub waiting_calls: usize,
@@ -100,6 +104,7 @@ impl Default for ProviderPolicy {
             breaker: Some(BreakerPolicy::default()),
             budget: BudgetPolicy::default(),
             remembered_gates: 100_000,
+            quota_from: Duration::from_secs(6 * 3600),
             waiting_calls: 100_000,
         }
     }

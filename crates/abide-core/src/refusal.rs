@@ -14,6 +14,8 @@ use crate::verdict::{Scope, Verdict};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusalKind {
+    /// It would be sent again, but its body was not kept: a stream, or too large.
+    BodyNotKept,
     /// The breaker is open: the provider failed too often just now.
     BreakerOpen,
     /// The shared bound on re-sends is spent.
@@ -118,6 +120,10 @@ impl Refusal {
             (RefusalKind::DeadlinePassed, _) => "did not answer before this request's deadline",
             (RefusalKind::DeadlineTooSoon, _) => "cannot be asked before this request's deadline",
             (RefusalKind::Closed, _) => "is not asked any more: shut down",
+            (RefusalKind::BodyNotKept, _) => {
+                "did not serve this request, whose body was not kept to be sent again (a stream, \
+                 or larger than body.replay)"
+            }
             (RefusalKind::BudgetSpent, _) => "failed, and the budget for repeats is spent",
             (RefusalKind::AttemptsSpent, Some(v)) if v.is_rate_limited() => match self.attempts {
                 0 | 1 => "refused",
@@ -136,6 +142,7 @@ impl Refusal {
 impl fmt::Display for RefusalKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::BodyNotKept => "body not kept",
             Self::BreakerOpen => "breaker open",
             Self::BudgetSpent => "retry budget spent",
             Self::Closed => "closed",

@@ -12,6 +12,7 @@ mod clock;
 mod exchange;
 mod options;
 mod server;
+mod shared;
 
 pub use options::ServerOptions;
 pub use server::Server;

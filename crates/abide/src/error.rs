@@ -16,7 +16,7 @@ use crate::transport;
 pub struct LastAnswer {
     /// Its status.
     pub status: StatusCode,
-    /// The beginning of its body, at most 64 KiB.
+    /// The beginning of its body, as much as was looked at (`body.sample`).
     pub sample: Bytes,
 }
 

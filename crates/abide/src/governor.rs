@@ -216,8 +216,11 @@ impl Governor {
         }
         let named = self.policies.named.get(name);
         let treatment = named.unwrap_or(&self.policies.default);
-        let machine = Provider::new(treatment.policy.clone(), instance);
         let classify = treatment.classify.clone();
+        let mut policy = treatment.policy.clone();
+        // What a quota is, is said once, whether an answer refuses or not.
+        policy.quota_from = classify.quota_from;
+        let machine = Provider::new(policy, instance);
         let shard = Shard::new(name, Arc::clone(&self.shared), machine, classify);
         shards.insert(Arc::clone(shard.name()), Arc::clone(&shard));
         shard

@@ -254,6 +254,7 @@ fn a12_the_base_of_the_backoff_is_a_knob() {
         retry_on: true,
         cause: RepeatCause::Failure,
         unsent: false,
+        kept: true,
     };
     let now = Instant::from_secs(5);
     let mut budget = Budget::new(BudgetPolicy::default());

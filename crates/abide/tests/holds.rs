@@ -171,6 +171,30 @@ async fn sc_p12_an_empty_quota_stays_empty_until_its_reset() {
     assert!(seen[2].at >= seen[1].answered.unwrap().after(SECOND));
 }
 
+/// An empty quota of two hours is a quota where the policy counts from one hour on, and a limit
+/// where it counts from six.
+#[tokio::test]
+async fn what_a_quota_is_is_said_by_the_policy() {
+    for (from, cause) in [(1, Verdict::QuotaExhausted), (6, Verdict::RateLimited)] {
+        let peer = Peer::saying([reply(200)
+            .header("X-RateLimit-Remaining", "0")
+            .header("X-RateLimit-Reset-After", "7200")]);
+        let mut classify = abide::core::ClassifyPolicy::default();
+        classify.quota_from = from * 3_600 * SECOND;
+        let governor = Governor::builder().seed(7).classify(classify);
+        let client = Client::builder().governor(governor.build().unwrap());
+        let client = client.build().unwrap();
+        client.get(&peer.url("/")).send().await.unwrap();
+        let causes: Vec<_> = client
+            .governor()
+            .held()
+            .iter()
+            .map(|h| h.hold.cause)
+            .collect();
+        assert_eq!(causes, [cause]);
+    }
+}
+
 /// Four and a half days are no hang: the hold is on record with its true end, and everybody
 /// fails with it at once.
 #[tokio::test]

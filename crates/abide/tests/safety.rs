@@ -227,6 +227,64 @@ async fn a_stream_is_sent_once() {
     assert_eq!(peer.seen()[0].body, std::fs::read(file).unwrap());
 }
 
+/// A body above `body.replay` goes out once, whole; the reason names the knob, and a redirect that
+/// goes on without the body is followed.
+#[tokio::test]
+async fn a_body_larger_than_what_is_kept_is_sent_once() {
+    let mut options = CallOptions::default();
+    let mut call = hasty_call();
+    call.body_replay = 10;
+    options.call = Some(call);
+    options.safety = Some(Safety::Idempotent);
+    let post = |url: &str, len: usize| {
+        let mut post = request(Method::POST, url);
+        *post.body_mut() = Some(vec![b'x'; len].into());
+        post
+    };
+    for (len, sends) in [(10, 2), (11, 1)] {
+        let peer = Peer::saying([reply(503), reply(200)]);
+        let told = hasty()
+            .execute(post(&peer.url("/"), len), options.clone())
+            .await;
+        assert_eq!(peer.requests(), sends);
+        assert!(peer.seen().iter().all(|s| s.body.len() == len));
+        assert_eq!(told.is_ok(), sends == 2);
+        if sends == 1 {
+            let t = turned(told);
+            assert_eq!(t.refusal.kind, RefusalKind::BodyNotKept);
+            assert!(t.to_string().contains("body.replay"), "{t}");
+        }
+    }
+    for (status, followed) in [(303, true), (307, false)] {
+        let peer = Peer::saying([reply(status).header("Location", "/done"), reply(200)]);
+        let mut post = post(&peer.url("/"), 11);
+        post.headers_mut().insert("x-mark", "kept".parse().unwrap());
+        let told = hasty().execute(post, options.clone()).await;
+        assert_eq!(told.is_ok(), followed, "{status}");
+        assert_eq!(peer.requests(), 1 + usize::from(followed));
+        if followed {
+            let seen = &peer.seen()[1];
+            assert_eq!((seen.method.as_str(), seen.body.len()), ("GET", 0));
+            assert_eq!(seen.headers["x-mark"], "kept");
+        }
+    }
+}
+
+/// How much of a last answer is read and handed over is `body.sample`'s to say.
+#[tokio::test]
+async fn the_sample_of_a_last_answer_is_as_long_as_its_policy_says() {
+    let peer = Peer::saying([reply(500).sized(5_000)]);
+    let mut classify = abide::core::ClassifyPolicy::default();
+    classify.body_sample = 1_234;
+    let governor = abide::Governor::builder().seed(7).classify(classify);
+    let client = Client::builder().governor(governor.build().unwrap());
+    let mut call = hasty_call();
+    call.attempts = 1;
+    let client = client.call(call).build().unwrap();
+    let t = turned(client.get(&peer.url("/")).send().await);
+    assert_eq!(t.last.unwrap().sample.len(), 1_234);
+}
+
 #[tokio::test]
 async fn a_credential_does_not_cross_an_origin() {
     let there = Peer::saying([reply(200)]);

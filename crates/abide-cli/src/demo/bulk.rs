@@ -62,7 +62,7 @@ pub(super) async fn job(args: &Args) -> anyhow::Result<Figures> {
         .target(&base, &http::HeaderMap::new())
         .context("no host")?;
     for item in 0..args.items {
-        bulk.add(&target, item, 3);
+        bulk.add(&target, item, 3, None);
     }
     let bar = bar(args, "abide");
     let sink = Arc::new(Counted {

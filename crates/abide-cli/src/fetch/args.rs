@@ -95,9 +95,9 @@ pub(crate) struct Args {
     /// The largest body; a larger one fails its item [default: 64MiB]
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_body: Option<String>,
-    /// Statuses that count as done, as 200-299,304
-    #[arg(long, value_name = "LIST", default_value = "200-299")]
-    pub(crate) done_status: String,
+    /// Statuses that count as done, as 200-299,304 [default: 200-299]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) done_status: Option<String>,
     /// Send through this proxy [default: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY]
     #[arg(long, value_name = "URL")]
     pub(crate) proxy: Option<String>,

@@ -12,6 +12,7 @@ mod output;
 mod piped;
 mod policy;
 mod progress;
+mod shape;
 mod source;
 mod summary;
 
@@ -35,8 +36,8 @@ use open::Opened;
 use output::{Bodies, Handle, Tally, Writing};
 use summary::{Facts, Summary};
 
-/// What each good item of the input is to the run: where it goes and how early.
-type Places = Vec<(Item, Target, u8)>;
+/// What each good item of the input is to the run: where it goes, how early, and what it waits.
+type Places = Vec<(Item, Target, u8, Option<Duration>)>;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut args = args.clone();
@@ -52,22 +53,30 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 async fn fetch(args: &Args) -> anyhow::Result<Exit> {
-    let setup = policy::Setup::new(args)?;
+    let mut setup = policy::Setup::new(args)?;
     if args.dry_run {
         return dry::run(args, &setup);
     }
     let state = State::open(args.state.as_deref(), args.fsync)?;
     let governor = setup.governor(Arc::new(state.store.clone()))?;
+    let now = governor.clock().wall();
+    let begun;
+    let args = if args.resume {
+        begun = shape::as_begun(args, &state, now)?;
+        setup.bulk.done = policy::statuses(begun.done_status.as_deref())?;
+        &begun
+    } else {
+        args
+    };
     let client = setup.client(governor.clone())?;
     let mut bulk = Bulk::new(&client, setup.bulk.clone());
 
     let mut places: Places = Vec::new();
     let mut each = |item: u32, parsed: &Parsed| {
         if let Some(target) = bulk.target(&parsed.url, &parsed.wanted.headers) {
-            places.push((item, target, parsed.priority));
+            places.push((item, target, parsed.priority, parsed.wanted.patience));
         }
     };
-    let now = governor.clock().wall();
     let opened = if args.resume {
         open::resume(args, &state, setup.headers.clone(), now, &mut each)?
     } else {
@@ -86,9 +95,9 @@ async fn fetch(args: &Args) -> anyhow::Result<Exit> {
     {
         pending[*item as usize] = false;
     }
-    for (item, target, priority) in &places {
+    for (item, target, priority, patience) in &places {
         if pending[*item as usize] {
-            bulk.add(target, *item, *priority);
+            bulk.add(target, *item, *priority, *patience);
         }
     }
     drop(places);

@@ -17,6 +17,7 @@ use super::args::{Args, Format};
 use super::input::{self, Index, Parsed, Parser, Visit};
 use super::output::{self, Found, Target};
 use super::piped::{Kept, keep_records, lone_pipe, stored};
+use super::shape::Shape;
 use super::source::Items;
 use crate::exit::Usage;
 use crate::seal::Key;
@@ -191,6 +192,14 @@ fn name(args: &Args, now: WallTime) -> String {
     format!("{stem}-{:08x}", h.finish() >> 32)
 }
 
+/// The name of the run to go on with.
+pub(super) fn name_of(args: &Args, state: &State, now: WallTime) -> anyhow::Result<String> {
+    if args.input.as_os_str() == "-" && args.run.is_none() {
+        return lone_pipe(state);
+    }
+    Ok(name(args, now))
+}
+
 fn owner(now: WallTime) -> Owner {
     Owner {
         who: format!("process {}", std::process::id()),
@@ -242,6 +251,7 @@ pub(crate) fn create(
             .transpose()?,
         header: read.header.filter(|_| read.stdin),
         id: args.id.clone(),
+        shape: Some(Shape::of(args)),
     };
     let fingerprints = prints(&read.items.index.prints);
     let whole = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
@@ -293,11 +303,7 @@ pub(crate) fn resume(
     each: &mut dyn FnMut(u32, &Parsed),
 ) -> anyhow::Result<Opened> {
     let piped = args.input.as_os_str() == "-";
-    let name = if piped && args.run.is_none() {
-        lone_pipe(state)?
-    } else {
-        name(args, now)
-    };
+    let name = name_of(args, state, now)?;
     let ledger = match state.store.claim_run(&name, owner(now)) {
         Err(RunError::Unknown(name)) => {
             let hint = "see `abide runs list`; without --resume a new run begins";
@@ -330,12 +336,16 @@ pub(crate) fn resume(
         .out
         .clone()
         .or_else(|| info.output.as_ref().map(Into::into));
+    let mut elsewhere = None;
     if let Some(path) = &args.out {
         let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let same = info.output.as_deref() == Some(&*whole.to_string_lossy());
+        let whole = whole.display().to_string();
+        let same = info.output.as_deref() == Some(&*whole);
+        elsewhere = (!same).then_some(whole);
         if !same && std::fs::metadata(path).is_ok_and(|m| m.len() > 0) {
             return Err(Usage(format!(
-                "run {name} writes to {}, and {} holds something else",
+                "run {name} writes to {}, and {} holds something else; go on without --out, or \
+                 name a file that does not exist yet",
                 info.output.as_deref().unwrap_or("standard output"),
                 path.display()
             ))
@@ -355,6 +365,10 @@ pub(crate) fn resume(
     }
     let committed = found.as_ref().map_or(committed, |f| f.length);
     let mut target = output::open(out.as_deref(), true, committed, args.fsync)?;
+    if elsewhere.is_some() {
+        // Before its length is recorded: the old output must never be cut to that of the new.
+        ledger.moves_to(elsewhere)?;
+    }
     let mut progress = ledger.progress();
     progress.committed = committed;
     if args.retry_skipped

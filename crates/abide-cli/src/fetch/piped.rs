@@ -10,6 +10,7 @@ use http::HeaderMap;
 
 use super::args::Format;
 use super::input::{Index, Parsed, Parser};
+use super::shape::Shape;
 use super::source::Items;
 use crate::exit::Usage;
 use crate::state::State;
@@ -22,6 +23,8 @@ pub(super) struct Kept {
     pub(super) template: Option<Vec<u8>>,
     pub(super) header: Option<Vec<u8>>,
     pub(super) id: Option<String>,
+    #[serde(default)]
+    pub(super) shape: Option<Shape>,
 }
 
 /// Keeps the records of a pipe in the state, sealed, so that the run can go on without it.

@@ -46,7 +46,7 @@ impl Setup {
         }
         bulk.wire = bulk.run.concurrency as usize;
         bulk.max_body = fetch.max_body;
-        bulk.done = statuses(&args.done_status)?;
+        bulk.done = statuses(args.done_status.as_deref())?;
         Ok(Self {
             bulk,
             headers: headers(args)?,
@@ -217,7 +217,12 @@ fn env_proxies() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn statuses(list: &str) -> anyhow::Result<Vec<(u16, u16)>> {
+/// The statuses that count as done where none are given.
+pub(super) const DONE: &str = "200-299";
+
+/// A list of statuses and ranges of them.
+pub(super) fn statuses(list: Option<&str>) -> anyhow::Result<Vec<(u16, u16)>> {
+    let list = list.unwrap_or(DONE);
     let wrong = |part: &str| {
         usage(
             "--done-status",

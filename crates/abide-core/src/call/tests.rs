@@ -13,6 +13,7 @@ fn attempt(finding: &Finding) -> Attempt<'_> {
         retry_on: true,
         cause: RepeatCause::Failure,
         unsent: false,
+        kept: true,
     }
 }
 
@@ -70,6 +71,30 @@ fn sc_s01_a_write_is_sent_once_and_an_unsent_one_again() {
         ..attempt(&f)
     };
     assert_eq!(c.plan(at(0), &unsent, &mut budget(), 0.5), Plan::Again);
+}
+
+#[test]
+fn a_body_above_the_bound_is_sent_once_and_the_reason_says_so() {
+    let policy = CallPolicy {
+        body_replay: 10,
+        ..CallPolicy::default()
+    };
+    let mut c = Call::new(policy, Safety::Read, at(0));
+    assert!(c.keeps(10) && !c.keeps(11));
+    c.sent(at(0));
+    let f = refused(9);
+    let once = Attempt {
+        kept: false,
+        ..attempt(&f)
+    };
+    let Plan::Fail(r) = c.plan(at(0), &once, &mut budget(), 0.5) else {
+        panic!("sent again")
+    };
+    assert_eq!(
+        (r.kind, r.retry_at),
+        (RefusalKind::BodyNotKept, Some(at(9)))
+    );
+    assert_eq!(c.plan(at(0), &attempt(&f), &mut budget(), 0.5), Plan::Again);
 }
 
 #[test]

@@ -29,6 +29,9 @@ pub struct ClassifyPolicy {
     /// Redirects to these places (`host/path`, subdomains included) are bans. Default: the one
     /// well-known captcha wall, since following it only proves us a robot.
     pub ban_redirects: Vec<String>,
+    /// How much of an answer's body is looked at, in bytes. Default 64 KiB: errors are short, and
+    /// memory is shared.
+    pub body_sample: u64,
 }
 
 impl Default for ClassifyPolicy {
@@ -40,6 +43,7 @@ impl Default for ClassifyPolicy {
             quota_from: Duration::from_secs(6 * 3600),
             quota_to: Duration::from_secs(31 * 86_400),
             ban_redirects: vec!["google.com/sorry".to_owned()],
+            body_sample: 64 * 1024,
         }
     }
 }

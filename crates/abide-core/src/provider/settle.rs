@@ -4,8 +4,6 @@
 //! overturn it any more ([`Provider::settle`]). Of all that is found about one request the worst
 //! wins.
 
-use std::time::Duration;
-
 use super::close::Told;
 use super::entry::State;
 use super::{Event, Pass, Provider};
@@ -14,9 +12,6 @@ use crate::finding::Finding;
 use crate::hold::SetBy;
 use crate::time::Instant;
 use crate::verdict::{Health, Scope, Verdict};
-
-/// An ask this long speaks of a quota, not of a rate: nobody waits for it inside a call.
-const QUOTA_FROM: Duration = Duration::from_secs(6 * 3600);
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,7 +139,7 @@ impl Provider {
             if refuses {
                 self.refused_at(now, slot, g, finding.verdict, Told::Ask(*ask), again);
             } else if ask.until > now {
-                let far = ask.until.since(now) >= QUOTA_FROM;
+                let far = ask.until.since(now) >= self.policy.quota_from;
                 let cause = if far {
                     Verdict::QuotaExhausted
                 } else {

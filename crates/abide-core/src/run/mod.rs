@@ -132,6 +132,12 @@ impl Run {
         LaneId(u32::try_from(self.lanes.len() - 1).unwrap_or(u32::MAX))
     }
 
+    /// A lane's items wait this long, if that is longer than they did so far.
+    pub fn bear(&mut self, lane: LaneId, patience: Duration) {
+        let own = &mut self.lanes[lane.0 as usize].policy.patience;
+        *own = patience.max(*own);
+    }
+
     /// Adds an item; a smaller `priority` goes first within its lane.
     pub fn add(&mut self, lane: LaneId, item: Item, priority: u8) {
         self.pending += 1;
@@ -171,12 +177,12 @@ impl Run {
 
     /// An item in hand was refused and could be sent again once the hold is over.
     pub fn refused(&mut self, now: Instant, lane: LaneId, item: Item, until: Instant) -> Turn {
-        let p = self.policy_of(lane);
-        let patience = p.wait_max.unwrap_or(p.patience).min(p.patience);
+        let patience = self.policy_of(lane).patience;
         self.refused_within(now, lane, item, until, patience)
     }
 
-    /// As [`refused`](Self::refused), for an item with a patience of its own.
+    /// As [`refused`](Self::refused), for an item with a patience of its own: it bounds all its
+    /// waits together.
     pub fn refused_within(
         &mut self,
         now: Instant,
@@ -200,8 +206,8 @@ impl Run {
         w.count += 1;
         w.waited += until.since(now);
         let within = w.count <= p.max_waits
-            && w.waited <= patience.max(p.patience)
-            && until.since(now) <= patience;
+            && w.waited <= patience
+            && until.since(now) <= p.wait_max.unwrap_or(patience);
         if within && lane.affords(now, until, p.wait_budget) {
             Turn::Wait
         } else {

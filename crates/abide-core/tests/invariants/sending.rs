@@ -213,6 +213,7 @@ fn inv06_writes_are_sent_once() {
             retry_on: rng.bool(),
             cause: RepeatCause::Failure,
             unsent: false,
+            kept: true,
         };
         let plan = call.plan(at(2), &attempt, &mut budget, rng.f64());
         assert_ne!(plan, Plan::Again, "{f:?}");

@@ -83,6 +83,7 @@ fn inv05_all_waits_of_a_call_together_stay_within_patience() {
                 retry_on: true,
                 cause: RepeatCause::Failure,
                 unsent: false,
+                kept: true,
             };
             match call.plan(now, &attempt, &mut budget, rng.f64()) {
                 Plan::Again => {}

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-use super::exchange::Departure;
+use super::shared::Departure;
 use crate::reply::{Answer, Drip};
 
 /// The body of one answer. While it lives, its request is in service.

@@ -1,11 +1,10 @@
 //! One request on the wire: read it, ask the provider, and do what it says.
 
 use std::future::pending;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fastrand::Rng;
 use http::header::{CONTENT_LENGTH, HOST};
 use http::request::Parts;
 use http::{HeaderValue, Response};
@@ -14,94 +13,17 @@ use hyper::body::{Body, Incoming};
 use tokio::time::sleep;
 
 use super::body::{CutOff, SimBody};
-use super::clock::Clock;
 use super::options::ServerOptions;
-use crate::policy::Service;
-use crate::provider::Provider;
+use super::shared::{Departure, Shared};
 use crate::reply::{Answer, What};
-use crate::request::{Request, RequestId};
-
-/// What all connections of a server share.
-pub(super) struct Shared {
-    pub(super) clock: Clock,
-    options: ServerOptions,
-    latency: Option<Mutex<Service>>,
-    provider: Mutex<Provider>,
-}
-
-impl Shared {
-    pub(super) fn new(provider: Provider, options: ServerOptions) -> Self {
-        let ServerOptions {
-            latency,
-            latency_jitter,
-            seed,
-            ..
-        } = options;
-        let wire = (latency > Duration::ZERO)
-            .then(|| Service::jittered(latency, latency_jitter, Rng::with_seed(seed)));
-        Self {
-            clock: Clock::start(),
-            options,
-            latency: wire.map(Mutex::new),
-            provider: Mutex::new(provider),
-        }
-    }
-
-    /// The provider. Whoever panicked while looking at it left it as it was.
-    pub(super) fn provider(&self) -> MutexGuard<'_, Provider> {
-        self.provider.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn travel(&self) {
-        let Some(latency) = &self.latency else { return };
-        let time = latency
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .draw();
-        sleep(time).await;
-    }
-
-    async fn read(&self, request: http::Request<Incoming>) -> Result<Request, CutOff> {
-        let (parts, body) = request.into_parts();
-        let body = if body.is_end_stream() {
-            Bytes::new()
-        } else {
-            let body = Limited::new(body, self.options.max_body).collect().await;
-            body.map_err(|_| CutOff)?.to_bytes()
-        };
-        Ok(self.name(parts, body))
-    }
-
-    fn name(&self, parts: Parts, body: Bytes) -> Request {
-        let text = |name: &str| {
-            parts
-                .headers
-                .get(name)
-                .and_then(|value| value.to_str().ok())
-        };
-        let host = text(HOST.as_str())
-            .or_else(|| parts.uri.host())
-            .unwrap_or_default();
-        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let item = text(&self.options.item_header).unwrap_or(path);
-        let client = text(&self.options.client_header).and_then(|text| text.parse().ok());
-        Request {
-            client: client.unwrap_or(0),
-            host: host.into(),
-            path: path.into(),
-            item: Some(item.into()),
-            method: parts.method,
-            body,
-        }
-    }
-}
+use crate::request::Request;
 
 /// Serves one request. An error closes the connection without another byte.
 pub(super) async fn serve(
     shared: Arc<Shared>,
     request: http::Request<Incoming>,
 ) -> Result<Response<SimBody>, CutOff> {
-    let request = shared.read(request).await?;
+    let request = read(&shared.options, request).await?;
     shared.travel().await;
     let (id, reply) = {
         let mut provider = shared.provider();
@@ -137,24 +59,39 @@ fn respond(mut answer: Answer, departure: Departure) -> Response<SimBody> {
     response
 }
 
-/// Tells the provider when a request is over, however it ends: answered, or its client gone.
-pub(super) struct Departure {
-    shared: Arc<Shared>,
-    id: RequestId,
+async fn read(
+    options: &ServerOptions,
+    request: http::Request<Incoming>,
+) -> Result<Request, CutOff> {
+    let (parts, body) = request.into_parts();
+    let body = if body.is_end_stream() {
+        Bytes::new()
+    } else {
+        let body = Limited::new(body, options.max_body).collect().await;
+        body.map_err(|_| CutOff)?.to_bytes()
+    };
+    Ok(name(options, parts, body))
 }
 
-impl Departure {
-    fn wrote(&self) {
-        let mut provider = self.shared.provider();
-        let now = self.shared.clock.read().now;
-        provider.wrote(now, self.id, self.shared.options.grace);
-    }
-}
-
-impl Drop for Departure {
-    fn drop(&mut self) {
-        let mut provider = self.shared.provider();
-        let at = self.shared.clock.read();
-        provider.depart(at, self.id);
+fn name(options: &ServerOptions, parts: Parts, body: Bytes) -> Request {
+    let text = |name: &str| {
+        parts
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
+    let host = text(HOST.as_str())
+        .or_else(|| parts.uri.host())
+        .unwrap_or_default();
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let item = text(&options.item_header).unwrap_or(path);
+    let client = text(&options.client_header).and_then(|text| text.parse().ok());
+    Request {
+        client: client.unwrap_or(0),
+        host: host.into(),
+        path: path.into(),
+        item: Some(item.into()),
+        method: parts.method,
+        body,
     }
 }

@@ -16,8 +16,9 @@ use tokio::runtime;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use super::exchange::{Shared, serve};
+use super::exchange::serve;
 use super::options::ServerOptions;
+use super::shared::Shared;
 use crate::policy::Job;
 use crate::provider::Provider;
 use crate::truth::Truth;

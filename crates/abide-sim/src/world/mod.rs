@@ -9,6 +9,7 @@
 //! The same seed gives the same run, to the nanosecond.
 
 mod driver;
+mod ending;
 mod plan;
 mod report;
 mod rules;
@@ -21,8 +22,9 @@ use std::time::Duration;
 use abide_core::{Instant, Moment, WallTime};
 use fastrand::Rng;
 
+pub use ending::Ending;
 pub use plan::Plan;
-pub use report::{Ending, Report, SiteReport};
+pub use report::{Report, SiteReport};
 pub use rules::GraphqlRules;
 
 use crate::policy::Job;

@@ -103,6 +103,7 @@ impl Site {
                     false => RepeatCause::Failure,
                 },
                 unsent: false,
+                kept: true,
             };
             let plan = call.plan(self.now, &attempt, self.provider.budget(), self.dice);
             self.provider

@@ -9,8 +9,8 @@ use abide_core::time::nanos;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::Fault;
+use super::message::Word;
 use super::words;
-use super::writer::Word;
 use crate::kept::Kept;
 use crate::{StoreKey, StoredHold};
 

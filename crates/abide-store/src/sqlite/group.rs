@@ -4,7 +4,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::fault::Fault;
 use super::gates;
-use super::writer::{Job, Word, Words, Work};
+use super::message::{Job, Word, Words, Work};
 use crate::{StoreError, StoreKey};
 
 /// Writes one group. When the words cannot be written they come back, and the jobs, which have

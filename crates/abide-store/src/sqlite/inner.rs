@@ -10,7 +10,8 @@ use rusqlite::Connection;
 
 use super::Seen;
 use super::fault::Fault;
-use super::writer::{self, Job, Writer};
+use super::message::Job;
+use super::writer::{self, Writer};
 use crate::{StoreError, StoreKey};
 
 pub(super) struct Inner {

@@ -12,6 +12,7 @@ mod gates;
 mod group;
 mod inner;
 pub mod ledger;
+mod message;
 mod open;
 mod options;
 mod schema;
@@ -29,8 +30,9 @@ use crate::kept::Kept;
 use crate::{Store, StoreError, StoreKey, StoredGate};
 use fault::Fault;
 use inner::{Inner, lock};
+use message::Word;
 pub use options::Options;
-use writer::{Word, Writer};
+use writer::Writer;
 
 /// The file's name in its folder.
 const FILE: &str = "state.db";

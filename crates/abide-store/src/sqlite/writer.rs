@@ -14,38 +14,14 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::fault::Fault;
 use super::group::round;
-use crate::kept::Kept;
+use super::message::{Job, Reply, Word, Words};
 use crate::{StoreError, StoreKey};
 
 /// The most messages in one transaction.
 const GROUP: usize = 100;
 /// How long after a failure the disk is tried again unasked.
 const AGAIN: Duration = Duration::from_secs(1);
-
-type Reply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-pub(super) type Work = Box<dyn FnOnce(&Connection) -> Result<(), Fault> + Send>;
-
-/// Work to be done in a transaction, and whom to tell once it is committed.
-pub(super) struct Job {
-    pub(super) work: Work,
-    pub(super) reply: Reply,
-}
-
-/// What is to be written of one gate.
-pub(super) struct Word {
-    pub(super) kept: Kept,
-    /// No later revision of it was written before.
-    pub(super) latest: bool,
-}
-
-impl Word {
-    fn absorb(&mut self, later: Self) {
-        self.kept.absorb(later.kept, later.latest);
-        self.latest |= later.latest;
-    }
-}
 
 #[derive(Default)]
 struct Queue {
@@ -230,8 +206,6 @@ fn run(shared: &Shared, conn: &Mutex<Connection>, me: i64) {
         flushes.into_iter().for_each(|reply| reply(answer.clone()));
     }
 }
-
-pub(super) type Words = Vec<(StoreKey, Word)>;
 
 fn take_words(queue: &mut Queue) -> Words {
     let count = queue.gates.len().min(GROUP);

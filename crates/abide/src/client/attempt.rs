@@ -22,9 +22,6 @@ use crate::shard::Handle;
 use crate::target::Target;
 use crate::transport;
 
-/// How much of a last answer is kept for the caller.
-const SAMPLE: usize = 64 * 1024;
-
 /// How long a body that nobody waits for may take to be read away.
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -118,15 +115,7 @@ impl Client {
                 path: "/",
                 accepts_json: accepts_json(&request),
             };
-            let (sent, again) = match request.try_clone() {
-                Some(copy) => (copy, true),
-                // A stream goes out once, and is never refused for being one.
-                None => {
-                    let empty =
-                        reqwest::Request::new(request.method().clone(), request.url().clone());
-                    (std::mem::replace(&mut request, empty), false)
-                }
-            };
+            let (sent, again) = outgoing(&mut request, &call);
             self.inner.sent.fetch_add(1, Ordering::Relaxed);
             let left = call.time_left(shared.clock.now());
             let Some(exchange) = within(left, self.http().execute(sent)).await else {
@@ -179,7 +168,7 @@ impl Client {
                         let why = format!("more than {} times", self.inner.max_redirects);
                         return Err(redirects(&shard, why));
                     }
-                    if !again {
+                    if !again && redirect::keeps_method(request.method(), response.status()) {
                         return Err(redirects(
                             &shard,
                             "a body that can be sent only once".into(),
@@ -214,7 +203,9 @@ impl Client {
                 (Plan::Fail(refusal), Ok(inner)) => {
                     let status = inner.status();
                     let response = self.response(inner, permit, read.finding, &call);
-                    let sample = self.drained(response, SAMPLE, &call).await;
+                    let keep = shard.classify().body_sample;
+                    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+                    let sample = self.drained(response, keep, &call).await;
                     return Err(turned(
                         &shard,
                         *refusal,
@@ -244,9 +235,10 @@ impl Client {
     fn plan(&self, shard: &Handle, call: &mut Call, read: &Read, again: bool) -> Plan {
         let attempt = Attempt {
             finding: &read.finding,
-            retry_on: read.retry_on && again,
+            retry_on: read.retry_on,
             cause: read.cause,
             unsent: read.unsent,
+            kept: again,
         };
         let dice = shard.shared().dice();
         let mut plan = shard.with(|s, now| call.plan(now, &attempt, s.machine.budget(), dice));
@@ -344,6 +336,25 @@ impl Client {
             waited: call.total_waited(),
         }
     }
+}
+
+/// What goes on the wire, and whether it could go again: a body that is a stream or too large to
+/// be kept goes with the first send, and is never refused for that.
+fn outgoing(request: &mut reqwest::Request, call: &Call) -> (reqwest::Request, bool) {
+    let body = request.body();
+    let kept = match body.map(reqwest::Body::as_bytes) {
+        None => true,
+        Some(Some(bytes)) => call.keeps(bytes.len() as u64),
+        Some(None) => false,
+    };
+    if kept && let Some(copy) = request.try_clone() {
+        return (copy, true);
+    }
+    // The head stays, for a redirect that goes on without the body.
+    let mut head = reqwest::Request::new(request.method().clone(), request.url().clone());
+    head.headers_mut().clone_from(request.headers());
+    *head.timeout_mut() = request.timeout().copied();
+    (std::mem::replace(request, head), false)
 }
 
 /// What a future comes to within so much time, where there is a bound.

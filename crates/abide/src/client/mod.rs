@@ -328,7 +328,7 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets the body. One that is a stream is sent once.
+    /// Sets the body. One that is a stream, or above [`CallPolicy::body_replay`], is sent once.
     pub fn body(mut self, body: impl Into<reqwest::Body>) -> Self {
         self.http = self.http.body(body);
         self

@@ -29,12 +29,14 @@ pub(super) fn location(from: &Url, headers: &HeaderMap) -> Result<Option<Url>, S
     }
 }
 
+/// Whether the next hop asks with the same method, and so with the same body.
+pub(super) fn keeps_method(method: &Method, status: StatusCode) -> bool {
+    matches!(status.as_u16(), 307 | 308) || *method == Method::GET || *method == Method::HEAD
+}
+
 /// Turns a request into that of the next hop.
 pub(super) fn follow(request: &mut reqwest::Request, status: StatusCode, to: Url) {
-    let keeps_method = matches!(status.as_u16(), 307 | 308)
-        || *request.method() == Method::GET
-        || *request.method() == Method::HEAD;
-    if !keeps_method {
+    if !keeps_method(request.method(), status) {
         *request.method_mut() = Method::GET;
         *request.body_mut() = None;
         for name in [

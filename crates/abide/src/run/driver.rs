@@ -1,6 +1,8 @@
 //! The driver of a run: takes items in hand, tells lanes of holds, hands ends on.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use abide_core::provider::Event;
@@ -25,6 +27,8 @@ const GRACE: Duration = Duration::from_secs(20);
 
 /// Items in hand over all lanes: each costs a task of a few KiB while it waits.
 const HANDS: usize = 16_384;
+
+const BROKE: &str = "a hand of the run broke; its item is unfinished";
 
 /// A bulk run being prepared.
 #[derive(Debug)]
@@ -83,11 +87,13 @@ impl Bulk {
         self.client.governor().target(url, headers)
     }
 
-    /// Adds an item; a smaller `priority` goes first within its provider.
-    pub fn add(&mut self, target: &Target, item: Item, priority: u8) {
+    /// Adds an item; a smaller `priority` goes first within its provider. `patience` is the
+    /// item's own ([`Wanted::patience`](super::Wanted::patience)), if it has one.
+    pub fn add(&mut self, target: &Target, item: Item, priority: u8, patience: Option<Duration>) {
+        let governor = self.client.governor();
         let lane = self
             .lanes
-            .lane(self.client.governor(), &mut self.run, &self.policy, target);
+            .lane(governor, &mut self.run, &self.policy, target, patience);
         self.run.add(lane, item, priority);
     }
 
@@ -164,7 +170,7 @@ impl<S: Source, K: Sink> Driver<S, K> {
                     if let Some(Err(e)) = ended
                         && !e.is_cancelled()
                     {
-                        tracing::error!(error = %e, "a hand of the run broke; its item is unfinished");
+                        tracing::error!(error = %e, "{BROKE}");
                     }
                 }
                 event = events.recv() => {
@@ -179,13 +185,24 @@ impl<S: Source, K: Sink> Driver<S, K> {
         }
     }
 
-    /// Gives every item that may be taken a hand.
+    /// Gives every item that may be taken a hand. Each hand asks before the next one does: a queue
+    /// that is fair to the order of asking is worth nothing when tasks begin in any order.
     fn fill(self: &Arc<Self>, hands: &mut JoinSet<()>) {
         let now = self.now();
         while hands.len() < HANDS {
             let next = self.run.lock().take(now);
             let Some(next) = next else { return };
-            hands.spawn(Self::hand(Arc::clone(self), next));
+            let mut hand = Box::pin(Self::hand(Arc::clone(self), next));
+            // As far as it comes without waiting; as a task it is polled anew, with its own waker.
+            let mut nobody = Context::from_waker(Waker::noop());
+            let begun = AssertUnwindSafe(|| hand.as_mut().poll(&mut nobody));
+            match catch_unwind(begun) {
+                Ok(Poll::Pending) => {
+                    hands.spawn(hand);
+                }
+                Ok(Poll::Ready(())) => {}
+                Err(_) => tracing::error!("{BROKE}"),
+            }
         }
     }
 

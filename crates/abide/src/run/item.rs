@@ -1,6 +1,7 @@
 //! One item of a run: its call, and what its end means.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use abide_core::call::Call;
 use abide_core::refusal::RefusalKind;
@@ -22,14 +23,20 @@ struct ItemHooks<'a, S, K> {
     driver: &'a Driver<S, K>,
     lane: LaneId,
     item: Item,
-    wanted: &'a Patience,
+    wanted: Patience,
     body: Option<Bytes>,
     /// Sends so far.
     sent: u32,
 }
 
 /// What an item waits at holds at most.
-struct Patience(std::time::Duration);
+#[derive(Clone, Copy)]
+struct Patience {
+    /// All together.
+    all: Duration,
+    /// At once.
+    once: Duration,
+}
 
 impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
     const REPEATS_BODIES: bool = true;
@@ -46,7 +53,7 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
         if !Arc::ptr_eq(shard, &lane.shard) {
             // A redirect led to another provider, whose holds no lane of this item tells of.
             elsewhere = Admission {
-                closing_max: Some(self.wanted.0),
+                closing_max: Some(self.wanted.once),
                 ..admission.clone()
             };
             admission = &elsewhere;
@@ -58,7 +65,7 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
             loop {
                 let now = self.driver.now();
                 let state = closed.borrow_and_update().clone();
-                let too_long = state.until.is_some_and(|t| t.since(now) > self.wanted.0);
+                let too_long = state.until.is_some_and(|t| t.since(now) > self.wanted.once);
                 if state.leave || too_long {
                     break state.refusal();
                 }
@@ -95,13 +102,10 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
         let lane = self.driver.lanes.get(self.lane);
         let held = lane.shard.held(&lane.target).map(|h| h.until);
         let until = held.max(finding.ask().map(|a| a.until)).unwrap_or(now);
-        if until.since(now) > self.wanted.0 {
-            return false;
-        }
         self.driver
             .run
             .lock()
-            .refused_within(now, self.lane, self.item, until, self.wanted.0)
+            .refused_within(now, self.lane, self.item, until, self.wanted.all)
             == Turn::Wait
     }
 }
@@ -126,7 +130,7 @@ pub(super) async fn work<S: Source, K: Sink>(
         driver,
         lane,
         item,
-        wanted: &patience,
+        wanted: patience,
         body: None,
         sent: 0,
     };
@@ -137,10 +141,13 @@ pub(super) async fn work<S: Source, K: Sink>(
         Err(Error::Left) => None,
         Err(Error::Turned(t)) => {
             let (report, end) = turned(driver, item, l, &t);
-            // An item of less patience than the run's says nothing about its provider.
-            let own = patience.0 < driver.policy.run_of(l.shard.name()).patience
+            // An item of less patience than its lane's says nothing about its provider.
+            let own = patience.all < driver.run.lock().policy_of(lane).patience
                 && matches!(&end, End::Refused(r) if r.kind == RefusalKind::Held);
-            Some((report, if own { End::Failed } else { end }))
+            // Nor does another provider, to which a redirect led.
+            let elsewhere = t.provider != *l.shard.name();
+            let end = if own || elsewhere { End::Failed } else { end };
+            Some((report, end))
         }
         Err(e) => {
             let report = failed(item, l, e.to_string());
@@ -178,10 +185,10 @@ fn prepare<S: Source, K: Sink>(
     let writes = safety.unwrap_or_else(|| abide_core::call::Safety::of(request.method()))
         == abide_core::call::Safety::Write;
     let run = driver.policy.run_of(lane);
-    let patience = wanted.patience.unwrap_or(run.patience);
-    let patience = run.wait_max.map_or(patience, |most| patience.min(most));
+    let all = wanted.patience.unwrap_or(run.patience);
+    let once = run.wait_max.map_or(all, |most| all.min(most));
     let mut call = driver.policy.call_of(lane).clone();
-    call.patience = patience;
+    call.patience = once;
     call.wait_max = None;
     let mut options = CallOptions {
         call: Some(call),
@@ -201,7 +208,7 @@ fn prepare<S: Source, K: Sink>(
             Box::pin(async move { driver.sink.intend(item).await })
         }));
     }
-    (request, options, Patience(patience))
+    (request, options, Patience { all, once })
 }
 
 fn report(item: Item, lane: &Lane) -> Report {
@@ -211,7 +218,7 @@ fn report(item: Item, lane: &Lane) -> Report {
         cause: None,
         status: None,
         attempts: 0,
-        waited: std::time::Duration::ZERO,
+        waited: Duration::ZERO,
         provider: Some(Arc::clone(lane.shard.name())),
         retry_at: None,
         reason: None,

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use abide_core::gate::GateKey;
 use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
@@ -50,7 +51,9 @@ pub(super) struct Lane {
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     all: Vec<Lane>,
-    by_target: HashMap<Target, LaneId>,
+    /// The lane of plain items, and that of items that wait longer: what turns the ones away is
+    /// no news to the others.
+    by_target: HashMap<Target, [Option<LaneId>; 2]>,
     by_provider: HashMap<Arc<str>, Vec<LaneId>>,
 }
 
@@ -61,12 +64,25 @@ impl Lanes {
         run: &mut Run,
         policy: &BulkPolicy,
         target: &Target,
+        patience: Option<Duration>,
     ) -> LaneId {
-        if let Some(id) = self.by_target.get(target) {
-            return *id;
+        let usual = policy.run_of(&target.provider);
+        let longer = patience.filter(|p| *p > usual.patience);
+        let known = self.by_target.get(target);
+        let id = known.and_then(|lanes| lanes[usize::from(longer.is_some())]);
+        let id = id.unwrap_or_else(|| {
+            let id = run.lane_with(usual.clone());
+            self.open_lane(governor, target, id, longer.is_some());
+            id
+        });
+        if let Some(patience) = longer {
+            run.bear(id, patience);
         }
+        id
+    }
+
+    fn open_lane(&mut self, governor: &Governor, target: &Target, id: LaneId, longer: bool) {
         let shard = governor.provider(&target.provider);
-        let id = run.lane_with(policy.run_of(shard.name()).clone());
         let keys = shard.keys(target);
         self.by_provider
             .entry(Arc::clone(shard.name()))
@@ -78,8 +94,8 @@ impl Lanes {
             keys,
             closed: watch::Sender::new(Closed::default()),
         });
-        self.by_target.insert(target.clone(), id);
-        id
+        let lanes = self.by_target.entry(target.clone()).or_default();
+        lanes[usize::from(longer)] = Some(id);
     }
 
     pub(super) fn get(&self, id: LaneId) -> &Lane {

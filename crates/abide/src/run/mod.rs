@@ -194,6 +194,8 @@ impl Default for BulkPolicy {
         call.attempts = 8;
         call.queueing = Queueing::Free;
         call.wait_for_budget = true;
+        // An item is at hand anyway.
+        call.body_replay = 64 * 1024 * 1024;
         Self {
             run: RunPolicy::default(),
             call,

@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex};
 use abide::Client;
 use abide::run::{Bulk, BulkPolicy, Outcome, Report, Sink, Source, Totals, Wanted};
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
-struct List(Vec<Url>);
+struct List(Vec<Wanted>);
 
 impl Source for List {
     fn load(&self, item: u32) -> Result<Wanted, String> {
-        Ok(Wanted::get(self.0[item as usize].clone()))
+        Ok(self.0[item as usize].clone())
     }
 }
 
@@ -41,16 +40,20 @@ impl Ran {
 }
 
 pub(crate) async fn run(client: &Client, policy: BulkPolicy, urls: &[String]) -> Ran {
-    let urls: Vec<Url> = urls.iter().map(|u| u.parse().unwrap()).collect();
+    let wanted = |url: &String| Wanted::get(url.parse().unwrap());
+    run_wanted(client, policy, urls.iter().map(wanted).collect()).await
+}
+
+pub(crate) async fn run_wanted(client: &Client, policy: BulkPolicy, items: Vec<Wanted>) -> Ran {
     let mut bulk = Bulk::new(client, policy);
-    for (item, url) in (0..).zip(&urls) {
-        let target = bulk.target(url, &http::HeaderMap::new()).unwrap();
-        bulk.add(&target, item, 3);
+    for (item, wanted) in (0..).zip(&items) {
+        let target = bulk.target(&wanted.url, &wanted.headers).unwrap();
+        bulk.add(&target, item, 3, wanted.patience);
     }
     let kept = Arc::new(Kept::default());
     let stop = CancellationToken::new();
-    let count = urls.len();
-    let source = Arc::new(List(urls));
+    let count = items.len();
+    let source = Arc::new(List(items));
     let totals = bulk.work(source, Arc::clone(&kept), stop).await;
     let mut reports = kept.0.lock().unwrap().clone();
     reports.sort_by_key(|r| r.item);

@@ -21,6 +21,7 @@ use abide::core::ladder::Ladder;
 use abide::core::policy::ProviderPolicy;
 use abide::{Client, Error, Governor, TurnedAway};
 
+#[allow(unused_imports, reason = "each test binary uses its own part")]
 pub(crate) use peer::{Peer, Reply, reply};
 
 pub(crate) const fn ms(n: u64) -> Duration {

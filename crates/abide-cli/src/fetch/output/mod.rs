@@ -9,6 +9,7 @@ mod body;
 mod line;
 mod order;
 mod resume;
+mod sort;
 mod writer;
 
 pub(crate) use body::Bodies;

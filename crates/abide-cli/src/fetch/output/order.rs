@@ -3,7 +3,7 @@
 //! Lines that come too soon are put aside in a temporary file, of which only places are kept in
 //! memory: an item that waits a minute must not make a hundred thousand others pile up. What is
 //! put aside does not count as finished until it is written; an interrupted run writes it at its
-//! end, with gaps that a resumed run fills behind.
+//! end, with gaps. A resumed run writes behind, and the one that ends complete sorts the whole.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -166,8 +166,8 @@ fn ends_with_a_line(file: &mut File, end: u64) -> io::Result<bool> {
 
 /// What every result's line has.
 #[derive(serde::Deserialize)]
-struct Id {
-    id: String,
+pub(super) struct Id {
+    pub(super) id: String,
 }
 
 /// Drops the lines of skipped items from an output, so that asking again leaves one line an item.
@@ -176,32 +176,48 @@ pub(crate) fn without_skipped(target: &mut Target, fsync: bool) -> anyhow::Resul
     let Target::File(file, path) = target else {
         return Ok(None);
     };
-    let dir = parent(path);
-    let shown = path.display().to_string();
-    let what = || format!("the output {shown} cannot be rewritten without its skipped items");
-    let mut next = tempfile::NamedTempFile::new_in(dir).with_context(what)?;
-    file.seek(SeekFrom::Start(0)).with_context(what)?;
+    let what = format!(
+        "the output {} cannot be rewritten without its skipped items",
+        path.display()
+    );
+    file.seek(SeekFrom::Start(0))
+        .with_context(|| what.clone())?;
     let mut length = 0;
-    {
-        let mut reader = BufReader::new(&*file);
-        let mut writer = BufWriter::new(next.as_file_mut());
+    replacing(target, fsync, |old, new| {
+        let mut reader = BufReader::new(old);
+        let mut writer = BufWriter::new(new);
         let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line).with_context(what)? > 0 {
+        while reader.read_until(b'\n', &mut line)? > 0 {
             if !is_skipped(&line) {
-                writer.write_all(&line).with_context(what)?;
+                writer.write_all(&line)?;
                 length += line.len() as u64;
             }
             line.clear();
         }
-        writer.flush().with_context(what)?;
-    }
-    next.as_file().sync_all().with_context(what)?;
-    own(next.as_file(), path)?;
-    *file = next.persist(&*path).with_context(what)?;
-    if fsync {
-        sync_dir(path).with_context(what)?;
-    }
+        writer.flush()
+    })
+    .context(what)?;
     Ok(Some(length))
+}
+
+/// Writes an output anew beside the old one, and puts it into its place at once.
+pub(super) fn replacing(
+    target: &mut Target,
+    fsync: bool,
+    write: impl FnOnce(&File, &mut File) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let Target::File(file, path) = target else {
+        return Ok(());
+    };
+    let mut next = tempfile::NamedTempFile::new_in(parent(path))?;
+    write(file, next.as_file_mut())?;
+    next.as_file().sync_all()?;
+    own(next.as_file(), path)?;
+    *file = next.persist(&*path)?;
+    if fsync {
+        sync_dir(path)?;
+    }
+    Ok(())
 }
 
 /// What an output itself says is finished.

@@ -15,6 +15,7 @@ use super::body::Bodies;
 use super::line;
 use super::order::Order;
 use super::resume::Target;
+use super::sort::sort;
 use crate::fetch::source::Items;
 
 /// A group is written when it has this many lines …
@@ -254,6 +255,25 @@ impl Writer {
             return self.broke(&format!("results cannot be put in order: {e}"));
         }
         self.commit();
+        let complete = self.w.ledger.counts().finished() == self.w.ledger.items();
+        let earlier = self.w.before.committed > 0;
+        if self.order.is_some() && earlier && complete && self.tally.broken.lock().is_none() {
+            self.sort();
+        }
+    }
+
+    /// Puts what the processes of this run have written together.
+    fn sort(&mut self) {
+        let items = Arc::clone(&self.w.items);
+        let ids = (0..items.index.len()).map(|item| match items.parsed(item) {
+            Ok(p) => p.id,
+            Err(_) => items.bad_id(item),
+        });
+        if let Err(e) = sort(&mut self.w.target, ids, self.w.fsync) {
+            self.broke(&format!(
+                "the output is complete, but cannot be put in order: {e:#}"
+            ));
+        }
     }
 
     /// Writes the group, then commits it.

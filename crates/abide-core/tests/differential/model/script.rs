@@ -95,6 +95,9 @@ impl Universe {
         } else {
             100_000
         };
+        if rng.bool() {
+            policy.quota_from = ms(rng.u64(..20_000));
+        }
         let named = rng.bool();
         let scopes = [
             (Scope::Provider, rng.u64(1..3)),

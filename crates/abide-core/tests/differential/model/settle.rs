@@ -116,7 +116,7 @@ impl Model {
             if refuses {
                 self.refused(now, c, g, f.verdict, Some(*ask), again);
             } else if ask.until.as_nanos() > now {
-                let far = ask.until.since(at(now)) >= Duration::from_secs(6 * 3600);
+                let far = ask.until.since(at(now)) >= self.policy.quota_from;
                 let cause = if far {
                     Verdict::QuotaExhausted
                 } else {

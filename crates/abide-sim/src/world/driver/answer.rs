@@ -9,7 +9,7 @@ use abide_core::signal;
 use abide_core::{Finding, Instant, Moment, Verdict};
 use http::Method;
 
-use super::super::report::Ending;
+use super::super::ending::Ending;
 use super::super::rules::GraphqlRules;
 use super::Driver;
 use crate::reply::{Answer, What};
@@ -106,6 +106,7 @@ impl Driver {
             retry_on,
             cause,
             unsent: false,
+            kept: true,
         };
         match hand.call.plan(now, &attempt, site.gates.budget(), dice) {
             Next::Return => self.returned(now, item, finding.verdict),

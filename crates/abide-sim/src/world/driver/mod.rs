@@ -17,8 +17,8 @@ use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
 use abide_core::run::{End, LaneId, Run, Turn};
 use abide_core::{Instant, Scope, Skew, Verdict};
 
+use super::ending::Ending;
 use super::plan::Plan;
-use super::report::Ending;
 
 /// One provider, as this side sees it.
 #[derive(Debug)]

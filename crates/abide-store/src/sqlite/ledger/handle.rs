@@ -156,6 +156,19 @@ impl Ledger {
         self.known(found)
     }
 
+    /// The output is another from now on.
+    ///
+    /// # Errors
+    /// [`RunError::Unknown`] when the run was removed, or [`RunError::Store`].
+    pub fn moves_to(&self, output: Option<String>) -> Result<(), RunError> {
+        let run = self.run;
+        let found = self.store.inner.write(move |conn| {
+            let set = "UPDATE runs SET output = ?2 WHERE id = ?1";
+            Ok(conn.execute(set, rusqlite::params![run, output])? == 1)
+        })?;
+        self.known(found)
+    }
+
     /// Whether the items are all. A run whose owner died before cannot be resumed.
     pub fn is_sealed(&self) -> bool {
         lock(&self.sum).sealed
