@@ -174,7 +174,9 @@ fn recorded<'a>(
         for line in all {
             let value = HeaderValue::from_bytes(line.as_bytes())
                 .map_err(|_| format!("{line:?} is no value of the header {name}"))?;
-            headers.append(&parsed, value);
+            headers
+                .try_append(&parsed, value)
+                .map_err(|_| "has more headers than fit".to_owned())?;
         }
     }
     Ok(Recorded {

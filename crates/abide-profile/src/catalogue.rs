@@ -12,6 +12,7 @@ use crate::format;
 use crate::host::Host;
 use crate::load::{Fault, parse, placed};
 use crate::profile::Profile;
+use crate::rules::one_of;
 
 /// The longest line of parents; a longer one goes in a circle.
 const MOST_PARENTS: usize = 8;
@@ -142,6 +143,54 @@ impl Catalogue {
         self.entries[*self.names.get(name)?].origin.as_deref()
     }
 
+    /// Its parents, the closest first.
+    pub fn parents(&self, name: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        let Some(mut at) = self.names.get(name).copied() else {
+            return all;
+        };
+        while all.len() < MOST_PARENTS {
+            let entry = &self.entries[at];
+            let above = parse(&entry.text)
+                .ok()
+                .and_then(|told| parent(&told).map(str::to_owned));
+            let found = above.and_then(|above| {
+                let next = self.above(&above, at, &entry.name)?;
+                Some((above, next))
+            });
+            let Some((above, next)) = found else {
+                break;
+            };
+            all.push(above);
+            at = next;
+        }
+        all
+    }
+
+    /// Says that no provider has this name, and which one may have been meant.
+    pub fn unknown(&self, name: &str) -> String {
+        match self.names().as_slice() {
+            known if known.len() <= 12 => one_of(name, known),
+            known => match one_of(name, known) {
+                said if said.contains("may be meant") => said,
+                _ => format!("{name:?} is unknown; `abide providers` lists all"),
+            },
+        }
+    }
+
+    /// What a profile's file says itself, as JSON.
+    pub fn json(&self, name: &str) -> Option<serde_json::Value> {
+        toml::from_str(self.text(name)?).ok()
+    }
+
+    /// The profile that is meant by a parent's name. `before` keeps a profile that extends its
+    /// own name from being its own parent.
+    fn above(&self, name: &str, before: usize, child: &str) -> Option<usize> {
+        let known = self.entries.iter().enumerate().rev();
+        let mut found = known.filter(|(i, e)| e.name == name && (*i < before || child != name));
+        found.next().map(|(i, _)| i)
+    }
+
     /// The text of a profile.
     pub fn text(&self, name: &str) -> Option<&str> {
         Some(&self.entries[*self.names.get(name)?].text)
@@ -230,11 +279,7 @@ impl Catalogue {
                 let faults = problems.iter().filter(own).map(|p| placed(text, p));
                 return Ok((profile, faults.collect()));
             };
-            let known = self.entries.iter().enumerate().rev();
-            let found = known
-                .filter(|(i, e)| e.name == name && (*i < at || merged.name != name))
-                .map(|(i, _)| i)
-                .next();
+            let found = self.above(&name, at, &merged.name);
             at = found.ok_or_else(|| nowhere(format!("extends {name:?}, which is no profile")))?;
             let next = parse(&self.entries[at].text)
                 .map_err(|f| nowhere(format!("extends {name:?}, where {f}")))?;

@@ -173,6 +173,12 @@ impl Gates {
         Some((own.scope, own.classes[0]))
     }
 
+    /// The name of the gate that a finding speaks of; `None` where the profile has none of its own.
+    pub fn name(&self, scope: Scope, class: GateClass) -> Option<&str> {
+        let fits = |o: &&Own| o.scope == scope && o.classes.contains(&class);
+        self.own.iter().find(fits).map(|o| o.name.as_str())
+    }
+
     /// The gates a request passes, widest first.
     pub fn passed(&self, asking: &Asking<'_>) -> Vec<Passed> {
         let fits = |o: &&Own| {

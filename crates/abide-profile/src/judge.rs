@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, StatusCode};
 
 use crate::gates::Choice;
 use crate::profile::Profile;
-use crate::rules::Boundary;
+use crate::rules::{Boundary, Look};
 
 /// The longest wait that is believed.
 pub const CEILING: Duration = Duration::from_secs(31 * 86_400);
@@ -48,8 +48,12 @@ pub struct Judged {
     pub finding: Finding,
     /// The rule that decided, and its reason; `None` where the status did.
     pub rule: Option<(String, String)>,
+    /// Its place in [`Profile::told`], whose rules include those of its parents.
+    pub rule_index: Option<usize>,
     /// Every header line that could say something, and what became of it.
     pub notes: Vec<Note>,
+    /// What the profile's own readings and asks found in it.
+    pub looks: Vec<Look>,
     /// When the answer came.
     pub at: Moment,
     /// How long to stay away before the first repeat; `None` where that is not called for.
@@ -62,6 +66,8 @@ pub struct Judged {
     pub scope: Scope,
     /// Whether asking again after the wait can help, for this request's method.
     pub again: bool,
+    /// Whether this answer is among those that are tried again, writes left aside.
+    pub retry_on: bool,
 }
 
 /// Judges a recorded answer.
@@ -95,12 +101,15 @@ pub fn judge(profile: &Profile, recorded: &Recorded) -> Judged {
     let beyond = wait.is_some_and(|d| d > CEILING);
     Judged {
         rule: decided.map(|d| (d.name.to_owned(), d.why.to_owned())),
+        rule_index: decided.map(|d| d.index),
         notes: explain(&recorded.headers, &signal),
+        looks: profile.rules().looks(&request, &answer, profile.gates()),
         at,
         wait: wait.map(|d| d.min(CEILING)),
         asked,
         source: ask.map_or(AskSource::Policy, |a| a.source),
         scope: ask.map_or(finding.scope, |a| a.scope),
+        retry_on: policy.retry_on.covers(recorded.status, &finding),
         again: !beyond && again(&request, &answer, &finding, &policy),
         finding,
     }

@@ -65,3 +65,21 @@ fn every_profile_passes_its_own_tests() {
         wrong.join("\n")
     );
 }
+
+/// Printed only: profiles are being written; once the catalogue is complete this becomes an
+/// assertion.
+#[test]
+fn what_lints_say_of_the_catalogue() {
+    let all = Catalogue::built_in();
+    let mut found = 0;
+    for name in all.names() {
+        let (Some(profile), Some(text)) = (all.get(name), all.text(name)) else {
+            continue;
+        };
+        for lint in abide_profile::lint::lints(&profile, text) {
+            println!("{name}: {lint}");
+            found += 1;
+        }
+    }
+    println!("{found} found");
+}

@@ -27,7 +27,12 @@ impl Statuses {
         n < 512 && self.0[n as usize / 64] & (1 << (n % 64)) != 0
     }
 
-    fn of(all: &[Status], place: &Place, problems: &mut Vec<Problem>) -> Self {
+    /// Whether every status of the other one is in this one too.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.0.iter().zip(other.0).all(|(mine, theirs)| theirs & !mine == 0)
+    }
+
+    pub(crate) fn of(all: &[Status], place: &Place, problems: &mut Vec<Problem>) -> Self {
         let mut set = Self::default();
         if all.is_empty() {
             set.0 = [u64::MAX; 8];

@@ -61,6 +61,11 @@ impl Path {
         }
     }
 
+    /// As it is written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Why it cannot be made.
     pub(crate) fn check(&self) -> Result<(), String> {
         JsonPath::parse(&self.text)

@@ -13,6 +13,7 @@ mod lazy;
 mod pattern;
 mod quota;
 mod reader;
+mod trace;
 mod view;
 
 use std::time::Duration;
@@ -21,8 +22,9 @@ use abide_core::classify::{Answer, BodyMatch, Parts, RequestView};
 use abide_core::{GateClass, Health, Hint, Reading, Scope, Verdict};
 
 pub(crate) use self::boundary::{Boundary, named as zone};
-pub(crate) use self::condition::{methods, patterns};
+pub(crate) use self::condition::{Statuses, methods, patterns};
 pub(crate) use self::pattern::Pattern;
+pub use self::trace::Look;
 
 use self::condition::Condition;
 use self::quota::Quota;
@@ -80,6 +82,8 @@ pub struct Decided<'a> {
     pub name: &'a str,
     /// One line why.
     pub why: &'a str,
+    /// Its place among the profile's rules, those of its parents included.
+    pub index: usize,
 }
 
 /// Whether the rules have to see an answer's body.
@@ -129,18 +133,12 @@ impl Rules {
         answer: &Answer<'_>,
     ) -> (Option<Decided<'_>>, Option<Parts>) {
         let view = View::new(request, answer);
-        let rule = self
-            .rules
-            .iter()
-            .find(|r| r.when.head_fits(&view) && r.when.body_fits(&view));
+        let index = self.deciding(&view);
+        let rule = index.map(|i| &self.rules[i]);
         let ignored = rule.is_some_and(|r| r.ignore_readings);
         let quotas = self.quotas.iter().filter(|_| !ignored);
         let mut readings: Vec<_> = quotas.filter_map(|q| q.read(&view)).collect();
-        let status = answer.signal.status.as_u16();
-        let turned_away = match rule.and_then(|r| r.verdict) {
-            Some(v) => v.is_refusal() || v == Verdict::Unavailable,
-            None => status >= 400,
-        };
+        let turned_away = turned_away(rule, answer);
         let mut parts = Parts::default();
         let own = rule.map_or(&[][..], |r| &r.asks);
         if turned_away || !own.is_empty() {
@@ -176,8 +174,20 @@ impl Rules {
         let decided = Decided {
             name: &rule.name,
             why: &rule.why,
+            index: index.unwrap_or_default(),
         };
         (Some(decided), Some(parts))
+    }
+
+    /// Whose each rule is and which, in the order in which they are tried.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|r| r.name.as_str())
+    }
+
+    /// The first rule that fits.
+    fn deciding(&self, view: &View<'_>) -> Option<usize> {
+        let fits = |r: &Compiled| r.when.head_fits(view) && r.when.body_fits(view);
+        self.rules.iter().position(fits)
     }
 
     /// Whether the body of an answer with this head has to be seen.
@@ -227,6 +237,14 @@ impl Rules {
 impl BodyMatch for Rules {
     fn find(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Option<Parts> {
         self.decide(request, answer).1
+    }
+}
+
+/// Whether what is told about waiting speaks of this answer.
+fn turned_away(rule: Option<&Compiled>, answer: &Answer<'_>) -> bool {
+    match rule.and_then(|r| r.verdict) {
+        Some(v) => v.is_refusal() || v == Verdict::Unavailable,
+        None => answer.signal.status.as_u16() >= 400,
     }
 }
 

@@ -67,17 +67,27 @@ impl Quota {
     }
 
     fn readers(&self) -> impl Iterator<Item = &Reader> {
+        self.parts().map(|(_, reader)| reader)
+    }
+
+    /// The gate it speaks of.
+    pub(crate) const fn gate(&self) -> Cover {
+        self.gate
+    }
+
+    /// What is told of it, by the name of the format's key.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&'static str, &Reader)> {
         [
-            &self.limit,
-            &self.remaining,
-            &self.used,
-            &self.reset,
-            &self.window,
-            &self.cost,
-            &self.bucket,
+            ("limit", &self.limit),
+            ("remaining", &self.remaining),
+            ("used", &self.used),
+            ("reset", &self.reset),
+            ("window", &self.window),
+            ("cost", &self.cost),
+            ("bucket", &self.bucket),
         ]
         .into_iter()
-        .flatten()
+        .filter_map(|(name, reader)| Some((name, reader.as_ref()?)))
     }
 
     pub(crate) fn needs_body(&self) -> bool {

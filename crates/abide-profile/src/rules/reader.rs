@@ -112,11 +112,21 @@ impl Reader {
         }
     }
 
-    /// The header it reads, for lints.
+    /// The header it reads.
     pub(crate) const fn header(&self) -> Option<&HeaderName> {
         match &self.spot {
             Spot::Header(name, _) => Some(name),
             _ => None,
+        }
+    }
+
+    /// Where it looks, in words; `None` for a number that is no part of the answer.
+    pub(crate) fn place(&self) -> Option<String> {
+        match &self.spot {
+            Spot::Header(name, _) | Spot::Trailer(name) => Some(name.to_string()),
+            Spot::Json(path) => Some(path.text().to_owned()),
+            Spot::Text(_) => Some("the text of the body".to_owned()),
+            Spot::Value(_) => None,
         }
     }
 
