@@ -8,6 +8,7 @@
 
 pub mod cases;
 mod catalogue;
+pub mod docs;
 mod extend;
 pub mod format;
 mod gates;
