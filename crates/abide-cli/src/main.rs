@@ -3,9 +3,13 @@
 mod config;
 mod demo;
 mod exit;
+mod explain;
 mod fetch;
+mod profiles;
+mod providers;
 mod runs;
 mod seal;
+mod shown;
 mod state;
 
 use std::process::ExitCode;
@@ -27,7 +31,9 @@ enum Verb {
     /// Show the main job end to end against a simulated provider on this machine.
     Demo(demo::Args),
     Config(config::Args),
+    Explain(Box<explain::Args>),
     Fetch(Box<fetch::Args>),
+    Providers(providers::Args),
     Runs(runs::Args),
 }
 
@@ -48,7 +54,9 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         Verb::Demo(args) => demo::run(&args),
         Verb::Config(args) => config::run(&args),
+        Verb::Explain(args) => explain::run(&args),
         Verb::Fetch(args) => fetch::run(&args),
+        Verb::Providers(args) => providers::run(&args),
         Verb::Runs(args) => runs::run(&args),
     };
     match result {

@@ -1,5 +1,6 @@
 //! Recorded cases: one answer a line, and what it must be found to mean.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use abide_core::WallTime;
@@ -9,6 +10,18 @@ use serde_json::Value;
 
 use crate::format::{Lines, Test};
 use crate::judge::{Judged, Recorded};
+use crate::load::Fault;
+
+/// Recorded cases that are believed to be wrong, as the catalogue lists them.
+pub const DISPUTED: &str = include_str!("../../../profiles/disputed.toml");
+
+/// Reads a list of disputed cases: `id = "argument"`.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn disputed(text: &str) -> Result<BTreeMap<String, String>, Fault> {
+    crate::load::read(text)
+}
 
 /// A recorded case, as a line of a file tells it.
 #[derive(Clone, Debug, Deserialize)]

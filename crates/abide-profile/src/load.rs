@@ -34,6 +34,11 @@ impl fmt::Display for Fault {
 /// # Errors
 /// What is wrong, and where.
 pub fn parse(text: &str) -> Result<format::Profile, Fault> {
+    read(text)
+}
+
+/// Reads anything.
+pub(crate) fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Fault> {
     toml::from_str(text).map_err(|e| {
         let what = suggested(e.message());
         e.span().map_or_else(

@@ -64,8 +64,8 @@ pub fn next(profile: &Profile, recorded: &Recorded, method: &Method, body: Optio
         ..recorded.clone()
     };
     let judged = judge(profile, &recorded);
-    let reads = Safety::of(method) == Safety::Read
-        || profile.only_reads(method, &recorded.path, body);
+    let reads =
+        Safety::of(method) == Safety::Read || profile.only_reads(method, &recorded.path, body);
     let safety = if reads { Safety::Read } else { Safety::Write };
     let policy = CallPolicy::default();
     let patience = policy.patience;

@@ -31,7 +31,10 @@ pub fn trials(profile: &Profile, text: &str) -> Vec<Trial> {
     let tests = profile.told().tests.iter().enumerate();
     let run = |(i, test): (usize, &crate::format::Test)| {
         let place = Place::default().key("test").item(i);
-        let at = |what: String| Fault { what: what.clone(), ..placed(text, &Problem::new(place.clone(), what)) };
+        let at = |what: String| Fault {
+            what: what.clone(),
+            ..placed(text, &Problem::new(place.clone(), what))
+        };
         match test.recorded() {
             Err(why) => Trial {
                 name: test.name.clone(),

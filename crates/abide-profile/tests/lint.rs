@@ -81,7 +81,10 @@ fn one_header_is_read_one_way() {
 fn a_rule_that_cannot_decide_is_found() {
     let rule = |more: &str| format!("[[rule]]\nwhy = \"w\"\n{more}\n");
     let two = |a: &str, b: &str| rule(a) + &rule(b);
-    says(&two("status = [\"4xx\"]", "status = [429]"), &["rule 1 before it"]);
+    says(
+        &two("status = [\"4xx\"]", "status = [429]"),
+        &["rule 1 before it"],
+    );
     says(&two("status = [429]", "status = [\"4xx\"]"), &[]);
     says(
         &two("status = [429]\nmethods = [\"GET\"]", "status = [429]"),
@@ -99,7 +102,9 @@ fn a_rule_that_cannot_decide_is_found() {
 #[test]
 fn limits_that_contradict_are_found() {
     let gate = |a: &str, b: &str| {
-        format!("[[gate]]\nname = \"account\"\nlimits = [{{ count = 5, per = \"60s\"{a} }}, {{ count = 9, per = \"1m\"{b} }}]\n")
+        format!(
+            "[[gate]]\nname = \"account\"\nlimits = [{{ count = 5, per = \"60s\"{a} }}, {{ count = 9, per = \"1m\"{b} }}]\n"
+        )
     };
     says(&gate("", ""), &["9 per 1m contradicts 5 per 60s"]);
     says(&gate("", ", plan = \"pro\""), &[]);
@@ -122,7 +127,10 @@ fn a_gate_of_no_use_is_found() {
 #[test]
 fn a_wait_beyond_the_longest_hold_is_found() {
     let rule = "[[rule]]\nwhy = \"w\"\nstatus = [429]\nwait = \"2h\"\n";
-    says(&format!("[policy]\nhold_max = \"1h\"\n{rule}"), &["longest hold believed"]);
+    says(
+        &format!("[policy]\nhold_max = \"1h\"\n{rule}"),
+        &["longest hold believed"],
+    );
     says(rule, &[]);
 }
 

@@ -38,10 +38,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Found) {
         found.warn(top.key("checked"), what);
     }
     if !says_evidence(subject.text) {
-        found.warn(
-            top,
-            "evidence is missing: documented, observed or guessed",
-        );
+        found.warn(top, "evidence is missing: documented, observed or guessed");
     } else if own.evidence == Evidence::Documented && own.docs.is_empty() {
         let what = "documented, yet no docs are named";
         found.warn(top.key("evidence"), what);

@@ -5,8 +5,8 @@
 
 mod head;
 mod limits;
+mod own_tests;
 mod rules;
-mod tests;
 mod times;
 
 use std::fmt;
@@ -83,7 +83,7 @@ pub fn lints(profile: &Profile, text: &str) -> Vec<Lint> {
     limits::look(&subject, &mut found);
     rules::look(&subject, &mut found);
     times::look(&subject, &mut found);
-    tests::look(&subject, &mut found);
+    own_tests::look(&subject, &mut found);
     let lint = |(level, problem): (Level, Problem)| Lint {
         level,
         fault: placed(text, &problem),

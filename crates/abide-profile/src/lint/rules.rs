@@ -70,7 +70,8 @@ fn covers(earlier: &Rule, later: &Rule) -> bool {
     };
     let tested = |mine: &std::collections::BTreeMap<String, Match>,
                   theirs: &std::collections::BTreeMap<String, Match>| {
-        mine.iter().all(|(name, test)| theirs.get(name) == Some(test))
+        mine.iter()
+            .all(|(name, test)| theirs.get(name) == Some(test))
     };
     statuses(earlier).covers(&statuses(later))
         && listed(&earlier.methods, &later.methods)

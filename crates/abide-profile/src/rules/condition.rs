@@ -29,7 +29,10 @@ impl Statuses {
 
     /// Whether every status of the other one is in this one too.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        self.0.iter().zip(other.0).all(|(mine, theirs)| theirs & !mine == 0)
+        self.0
+            .iter()
+            .zip(other.0)
+            .all(|(mine, theirs)| theirs & !mine == 0)
     }
 
     pub(crate) fn of(all: &[Status], place: &Place, problems: &mut Vec<Problem>) -> Self {

@@ -61,8 +61,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Found) {
 /// A success, a refusal, and what looks like a refusal and is none.
 fn enough(tests: &[Test], found: &mut Found) {
     let top = Place::default();
-    let refused =
-        |t: &Test| matches!(&*t.verdict, "rate_limited" | "quota_exhausted" | "banned");
+    let refused = |t: &Test| matches!(&*t.verdict, "rate_limited" | "quota_exhausted" | "banned");
     let missing = |what: &str| format!("no test shows {what}");
     if !tests.iter().any(|t| t.verdict == "success") {
         found.warn(top.clone(), missing("a success"));

@@ -1,0 +1,210 @@
+//! `abide providers` as its user meets it.
+
+mod common;
+
+use std::process::{Command, Output, Stdio};
+
+use common::{code, err};
+use serde_json::Value;
+
+const OWN: &str = r#"name = "mine"
+title = "Mine"
+docs = ["https://mine.example/limits"]
+evidence = "observed"
+checked = "2026-11-01"
+hosts = ["api.mine.example", "*.mine.example"]
+
+[[gate]]
+name = "account"
+limits = [{ count = 60, per = "1m" }, { count = 5000, per = "1d", window = "fixed", zone = "UTC", plan = "pro" }]
+
+[[rule]]
+why = "too many at once"
+status = [400]
+json = { "$.code" = 17 }
+verdict = "rate_limited"
+
+[[test]]
+name = "a success"
+status = 200
+verdict = "success"
+
+[[test]]
+name = "too many"
+status = 400
+body = '{"code": 17}'
+verdict = "rate_limited"
+
+[[test]]
+name = "another mistake"
+status = 400
+body = '{"code": 18}'
+verdict = "client_error"
+"#;
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        std::fs::create_dir(place.0.path().join("own")).unwrap();
+        place.write("own/mine.toml", OWN);
+        place
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_abide"))
+            .arg("providers")
+            .args(args)
+            .current_dir(self.0.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let out = self.run(&[args, &["--json"]].concat());
+        assert_eq!(code(&out), 0, "{}", err(&out));
+        serde_json::from_slice(&out.stdout).unwrap()
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn all_are_listed_and_ones_own_are_marked() {
+    let place = Place::new();
+    let text = said(&place.run(&[]));
+    assert!(text.contains("generic "), "{text}");
+    assert!(!text.contains("mine"), "{text}");
+    let text = said(&place.run(&["--profiles", "own"]));
+    let line = text.lines().find(|l| l.starts_with("mine*")).unwrap();
+    for wanted in [
+        "Mine",
+        "60/min, 5000/day",
+        "observed",
+        "2026-11-01",
+        "api.mine.example +1",
+    ] {
+        assert!(line.contains(wanted), "{wanted}: {line}");
+    }
+    let told = place.json(&["--profiles", "own"]);
+    let mine = told
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|p| p["name"] == "mine");
+    assert_eq!(mine.unwrap()["origin"], "own/mine.toml");
+}
+
+#[test]
+fn one_is_shown_in_full() {
+    let place = Place::new();
+    let text = said(&place.run(&["mine", "--profiles", "own"]));
+    for wanted in [
+        "own/mine.toml",
+        "parents    generic",
+        "observed, checked 2026-11-01",
+        "account: counts by the credential",
+        "60/min (bucket, evenly)",
+        "5000/day (fixed window, UTC), plan pro",
+        "mine rule 1 -> rate_limited: too many at once",
+        "generic rule 1",
+        "$.retry_after",
+        "tests: 3",
+    ] {
+        assert!(text.contains(wanted), "{wanted}\n{text}");
+    }
+    let told = place.json(&["mine", "--profiles", "own"]);
+    assert_eq!(told["parents"][0], "generic");
+    assert_eq!(told["rules"][0]["name"], "mine rule 1");
+    assert_eq!(told["profile"]["gate"][0]["limits"][0]["count"], 60);
+}
+
+#[test]
+fn an_unknown_name_is_a_usage_error_with_a_guess() {
+    let out = Place::new().run(&["genric"]);
+    assert_eq!(code(&out), 2);
+    assert!(
+        err(&out).contains("\"generic\" may be meant"),
+        "{}",
+        err(&out)
+    );
+}
+
+#[test]
+fn a_folder_with_a_broken_profile_is_refused_with_its_place() {
+    let place = Place::new();
+    place.write(
+        "own/broken.toml",
+        "name = \"b\"\n[[rule]]\nverdit = \"banned\"\n",
+    );
+    let out = place.run(&["--profiles", "own"]);
+    assert_eq!(code(&out), 2);
+    assert!(err(&out).contains("own/broken.toml:3:1: "), "{}", err(&out));
+    let out = place.run(&["--profiles", "nowhere"]);
+    assert_eq!(code(&out), 74);
+}
+
+#[test]
+fn profiles_may_stand_on_one_another_whatever_their_files_are_called() {
+    let place = Place::new();
+    place.write(
+        "own/a.toml",
+        "name = \"a\"\nextends = \"mine\"\nhosts = [\"a.example\"]\n",
+    );
+    let told = place.json(&["a", "--profiles", "own"]);
+    assert_eq!(told["parents"], serde_json::json!(["mine", "generic"]));
+    let out = place.run(&["check", "own/a.toml", "own/mine.toml"]);
+    assert_eq!(code(&out), 0, "{}", said(&out));
+}
+
+#[test]
+fn a_sound_profile_passes_its_check() {
+    let out = Place::new().run(&["check", "own/mine.toml"]);
+    assert_eq!(code(&out), 0, "{}", said(&out));
+    assert_eq!(
+        said(&out),
+        "1 files: 0 wrong, 0 warnings; tests: 3 passed, 0 failed\n"
+    );
+}
+
+#[test]
+fn whatever_is_wrong_is_told_with_its_place() {
+    let place = Place::new();
+    let broken = OWN
+        .replace("verdict = \"client_error\"", "verdict = \"banned\"")
+        .replace("[[rule]]", "[[rule]]\ngate = \"acount\"")
+        .replace("title = \"Mine\"\n", "");
+    place.write("broken.toml", &broken);
+    let out = place.run(&["check", "broken.toml"]);
+    assert_eq!(code(&out), 1, "{}", said(&out));
+    let text = said(&out);
+    for wanted in [
+        "broken.toml:12:1: rule[1].gate: \"acount\" is unknown; \"account\" may be meant",
+        "warning: title is missing",
+        "broken.toml:29:",
+        "test \"another mistake\": verdict: expected banned, got client_error (the status)",
+        "1 files: 1 wrong, 1 warnings; tests: 2 passed, 1 failed",
+    ] {
+        assert!(text.contains(wanted), "{wanted}\n{text}");
+    }
+}
+
+#[test]
+fn warnings_fail_when_asked_for() {
+    let place = Place::new();
+    place.write("odd.toml", &OWN.replace("title = \"Mine\"\n", ""));
+    let out = place.run(&["check", "odd.toml"]);
+    assert_eq!(code(&out), 0, "{}", said(&out));
+    assert!(said(&out).contains("0 wrong, 1 warnings"), "{}", said(&out));
+    assert_eq!(code(&place.run(&["check", "odd.toml", "--strict"])), 1);
+    assert_eq!(code(&place.run(&["check", "nowhere.toml"])), 74);
+    assert_eq!(code(&place.run(&["check"])), 2);
+}
