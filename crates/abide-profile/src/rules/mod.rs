@@ -28,6 +28,7 @@ use self::condition::Condition;
 use self::quota::Quota;
 use self::reader::Reader;
 use self::view::View;
+use crate::extend::Origin;
 use crate::format::{Amount, Inspect, Profile, Rule};
 use crate::gates::Gates;
 use crate::problem::{Place, Problem};
@@ -94,11 +95,11 @@ pub enum Wants {
 }
 
 impl Rules {
-    /// Makes the rules of a profile whose parents were merged in; `names` tells whose each rule
-    /// is.
+    /// Makes the rules of a profile whose parents were merged in; `origins` tells whose each
+    /// rule is.
     pub(crate) fn new(
         profile: &Profile,
-        names: &[String],
+        origins: &[Origin],
         gates: &Gates,
         problems: &mut Vec<Problem>,
     ) -> Self {
@@ -106,7 +107,7 @@ impl Rules {
         let mut rules = Vec::new();
         for (i, rule) in profile.rules.iter().enumerate() {
             let place = top.key("rule").item(i);
-            let name = names.get(i).cloned().unwrap_or_default();
+            let name = origins.get(i).map(|o| o.name.clone()).unwrap_or_default();
             rules.push(Compiled::new(rule, name, gates, &place, problems));
         }
         let mut quotas = Vec::new();
@@ -135,7 +136,10 @@ impl Rules {
             .find(|r| r.when.head_fits(&view) && r.when.body_fits(&view));
         let ignored = rule.is_some_and(|r| r.ignore_readings);
         let quotas = self.quotas.iter().filter(|_| !ignored);
-        let mut readings: Vec<_> = quotas.filter_map(|q| q.read(&view)).collect();
+        let told = quotas.filter_map(|q| Some((q.read(&view)?, q.is_of_common_names())));
+        let (mut readings, common): (Vec<_>, Vec<bool>) = told.unzip();
+        // The profile knows better what those names mean here.
+        let superseded = common.contains(&true);
         let status = answer.signal.status.as_u16();
         let turned_away = match rule.and_then(|r| r.verdict) {
             Some(v) => v.is_refusal() || v == Verdict::Unavailable,
@@ -159,6 +163,7 @@ impl Rules {
             return (None, None);
         }
         parts.readings = readings;
+        parts.ignore_readings = superseded;
         let Some(rule) = rule else {
             return (None, Some(parts));
         };
@@ -166,7 +171,7 @@ impl Rules {
         parts.health = rule.health;
         parts.gate = rule.gate;
         parts.ignore_ask = rule.ignore_ask;
-        parts.ignore_readings = rule.ignore_readings;
+        parts.ignore_readings |= rule.ignore_readings;
         parts.boundary = rule
             .boundary
             .as_ref()
