@@ -1,5 +1,6 @@
 //! The `abide` command: one file a verb, no decision of its own.
 
+mod catalogue;
 mod config;
 mod demo;
 mod exit;

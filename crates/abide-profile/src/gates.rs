@@ -121,7 +121,7 @@ impl Gates {
             own,
             tenant: profile.tenant.clone(),
         };
-        gates.complete(profile);
+        gates.add_plain(profile);
         if gates.own.len() > MOST && gates.widest() > MOST {
             let what = format!("a request passes at most {MOST} gates");
             problems.push(Problem::new(place, what));
@@ -130,7 +130,7 @@ impl Gates {
     }
 
     /// Adds the gates that every provider has.
-    fn complete(&mut self, profile: &Profile) {
+    fn add_plain(&mut self, profile: &Profile) {
         let speaks_of_routes = profile
             .rules
             .iter()
@@ -242,7 +242,15 @@ impl Gates {
         }
     }
 
-    /// Completes a policy with what is allowed here. `at` places the boundaries of days.
+    /// Adds the gates that only this provider has; what the policy says of the others stands.
+    /// `at` places the boundaries of days.
+    pub fn complete(&self, policy: &mut ProviderPolicy, choice: &Choice, at: Moment) {
+        let mut all = policy.clone();
+        self.policy(&mut all, choice, at);
+        policy.classes = all.classes;
+    }
+
+    /// Puts into a policy what is allowed here. `at` places the boundaries of days.
     pub fn policy(&self, policy: &mut ProviderPolicy, choice: &Choice, at: Moment) {
         let mut classes: Vec<Option<GatePolicy>> = Vec::new();
         for own in &self.own {

@@ -18,6 +18,7 @@ mod load;
 mod problem;
 mod profile;
 mod rules;
+mod scan;
 mod units;
 
 pub use catalogue::{Catalogue, Unusable};
@@ -27,3 +28,5 @@ pub use load::{Fault, parse};
 pub use problem::{Place, Problem, Step};
 pub use profile::Profile;
 pub use rules::{Decided, Rules, Wants};
+pub use scan::Scanner;
+pub use units::duration;

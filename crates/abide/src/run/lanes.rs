@@ -43,7 +43,7 @@ impl Closed {
 pub(super) struct Lane {
     pub(super) shard: Handle,
     pub(super) target: Target,
-    keys: [GateKey; 2],
+    keys: Vec<GateKey>,
     pub(super) closed: watch::Sender<Closed>,
 }
 
@@ -82,7 +82,7 @@ impl Lanes {
     }
 
     fn open_lane(&mut self, governor: &Governor, target: &Target, id: LaneId, longer: bool) {
-        let shard = governor.provider(&target.provider);
+        let shard = governor.provider_of(target);
         let keys = shard.keys(target);
         self.by_provider
             .entry(Arc::clone(shard.name()))

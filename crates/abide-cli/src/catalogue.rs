@@ -1,0 +1,80 @@
+//! The catalogue in force: the built-in profiles, and the user's own.
+//!
+//! A user's profiles are the files `*.toml` in the folder `profiles` of the user's configuration,
+//! or in the folder that `ABIDE_PROFILES` names. They are read in the order of their names.
+
+use std::path::{Path, PathBuf};
+
+use abide::profile::Catalogue;
+use anyhow::Context;
+use etcetera::BaseStrategy;
+
+use crate::exit::Usage;
+
+/// The largest profile read: a hundred times what anyone writes by hand.
+const LARGEST: u64 = 1 << 20;
+
+/// The built-in profiles and the user's.
+///
+/// # Errors
+/// When one of the user's cannot be used: what is wrong, with file, line and column.
+pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Catalogue> {
+    let mut all = Catalogue::built_in();
+    let (folder, wanted) = match folder {
+        Some(folder) => (Some(folder.to_owned()), true),
+        None => match std::env::var_os("ABIDE_PROFILES").filter(|v| !v.is_empty()) {
+            Some(folder) => (Some(PathBuf::from(folder)), true),
+            None => (usual(), false),
+        },
+    };
+    let Some(folder) = folder else {
+        return Ok(all);
+    };
+    if !wanted && !folder.is_dir() {
+        return Ok(all);
+    }
+    let what = || format!("the profiles in {} cannot be read", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&folder).with_context(what)? {
+        let path = entry.with_context(what)?.path();
+        if path.extension().is_some_and(|e| e == "toml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let mut wrong = Vec::new();
+    for path in files {
+        let name = path.display().to_string();
+        let text = read(&path)?;
+        if let Err(e) = all.add(&name, text) {
+            wrong.extend(e.faults.iter().map(|f| match f.line {
+                0 => format!("{name}: {}", f.what),
+                line => format!("{name}:{line}:{}: {}", f.column, f.what),
+            }));
+        }
+    }
+    if wrong.is_empty() {
+        Ok(all)
+    } else {
+        Err(Usage(wrong.join("\n")).into())
+    }
+}
+
+/// Reads a profile's file.
+///
+/// # Errors
+/// When it cannot be read, or is no text of a sane size.
+pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
+    let size = std::fs::metadata(path)
+        .with_context(|| format!("{} cannot be read", path.display()))?
+        .len();
+    if size > LARGEST {
+        anyhow::bail!("{} is larger than 1 MiB", path.display());
+    }
+    std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
+}
+
+fn usual() -> Option<PathBuf> {
+    let dirs = etcetera::choose_base_strategy().ok()?;
+    Some(dirs.config_dir().join("abide").join("profiles"))
+}
