@@ -14,6 +14,15 @@ pub(crate) struct Origin {
     pub(crate) own: Option<usize>,
 }
 
+impl Origin {
+    /// It holds for every provider.
+    pub(crate) fn is_generic(&self) -> bool {
+        self.name
+            .strip_prefix(GENERIC)
+            .is_some_and(|rest| rest.starts_with(' '))
+    }
+}
+
 /// Adds a parent's rules: the ones that go first before, the rest after what is there.
 pub(crate) fn rules(rules: &mut Vec<Rule>, origins: &mut Vec<Origin>, parent: &Profile, own: bool) {
     let mut front = 0;

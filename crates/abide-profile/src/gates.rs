@@ -11,6 +11,7 @@ use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::{GateClass, Moment, Scope};
 use http::{HeaderMap, HeaderName, Method};
 
+use crate::extend::Origin;
 use crate::format::{Gate, GateScope, Limit, Part, Profile, Tenant, WindowKind};
 use crate::problem::{Place, Problem};
 use crate::rules::{Boundary, Cover, Pattern, methods, patterns, zone};
@@ -106,7 +107,7 @@ pub struct Choice {
 }
 
 impl Gates {
-    pub(crate) fn new(profile: &Profile, problems: &mut Vec<Problem>) -> Self {
+    pub(crate) fn new(profile: &Profile, origins: &[Origin], problems: &mut Vec<Problem>) -> Self {
         let place = Place::default().key("gate");
         let mut own: Vec<Own> = Vec::new();
         let mut next = 0;
@@ -121,7 +122,7 @@ impl Gates {
             own,
             tenant: profile.tenant.clone(),
         };
-        gates.add_plain(profile);
+        gates.add_plain(profile, origins);
         if gates.own.len() > MOST && gates.widest() > MOST {
             let what = format!("a request passes at most {MOST} gates");
             problems.push(Problem::new(place, what));
@@ -130,11 +131,14 @@ impl Gates {
     }
 
     /// Adds the gates that every provider has.
-    fn add_plain(&mut self, profile: &Profile) {
+    fn add_plain(&mut self, profile: &Profile, origins: &[Origin]) {
         let speaks_of_routes = profile
             .rules
             .iter()
-            .filter_map(|r| r.gate.as_deref())
+            .zip(origins)
+            // What holds for any provider does not make routes known.
+            .filter(|(_, o)| !o.is_generic())
+            .filter_map(|(r, _)| r.gate.as_deref())
             .chain(profile.readings.iter().filter_map(|r| r.gate.as_deref()))
             .any(|g| g == "route");
         let plain = [
@@ -169,8 +173,11 @@ impl Gates {
         if name == "request" {
             return Some((Scope::Request, GateClass::PLAIN));
         }
-        let own = self.own.iter().find(|o| o.name == name)?;
-        Some((own.scope, own.classes[0]))
+        match self.own.iter().find(|o| o.name == name) {
+            Some(own) => Some((own.scope, own.classes[0])),
+            // Where routes are not told apart, the next wider gate stands in.
+            None => (name == "route").then_some((Scope::Route, GateClass::PLAIN)),
+        }
     }
 
     /// The gates a request passes, widest first.

@@ -67,7 +67,7 @@ impl Profile {
                 graphql: r.graphql,
             });
         }
-        let gates = Gates::new(&told, &mut problems);
+        let gates = Gates::new(&told, origins, &mut problems);
         let rules = Rules::new(&told, origins, &gates, &mut problems);
         let profile = Self {
             hosts,

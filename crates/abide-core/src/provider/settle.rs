@@ -99,7 +99,7 @@ impl Provider {
     pub(super) fn take_in(&mut self, now: Instant, slot: u32, finding: &Finding) {
         for r in &finding.readings {
             if let Some(bucket) = r.bucket {
-                self.name_bucket(now, slot, bucket);
+                self.name_bucket(now, slot, bucket, r.class);
             }
         }
         let e = &mut self.entries[slot];
