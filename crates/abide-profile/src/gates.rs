@@ -38,6 +38,15 @@ struct Own {
     methods: Vec<Method>,
     limits: Vec<Allowed>,
     concurrency: Option<u32>,
+    except: Vec<Pattern>,
+    cost: u32,
+    costs: Vec<Priced>,
+}
+
+#[derive(Debug)]
+struct Priced {
+    methods: Vec<Method>,
+    paths: Vec<Pattern>,
     cost: u32,
 }
 
@@ -184,7 +193,9 @@ impl Gates {
     pub fn passed(&self, asking: &Asking<'_>) -> Vec<Passed> {
         let fits = |o: &&Own| {
             (o.methods.is_empty() || o.methods.contains(asking.method))
-                && (o.paths.is_empty() || o.paths.iter().any(|p| p.matches(asking.path)))
+                && (o.paths.is_empty() || any(&o.paths, asking.path))
+                && !any(&o.except, asking.path)
+                && o.cost(asking) > 0
         };
         self.own
             .iter()
@@ -230,7 +241,7 @@ impl Gates {
             class: own.classes[usize::from(asking.credential.is_none())],
             provisional,
             key,
-            cost: own.cost,
+            cost: own.cost(asking),
         }
     }
 
@@ -349,6 +360,15 @@ impl Own {
                 "is nothing: leave the requests out by paths or methods instead",
             ));
         }
+        let costs = gate.costs.iter().enumerate().map(|(i, c)| {
+            let place = place.key("costs").item(i);
+            Priced {
+                methods: methods(&c.methods, &place.key("methods"), problems),
+                paths: patterns(&c.paths, &place.key("paths"), problems),
+                cost: c.cost,
+            }
+        });
+        let costs = costs.collect();
         Self {
             name: gate.name.clone(),
             scope,
@@ -358,8 +378,18 @@ impl Own {
             methods: methods(&gate.methods, &place.key("methods"), problems),
             limits,
             concurrency: gate.concurrency,
+            except: patterns(&gate.except, &place.key("except"), problems),
             cost: gate.cost.unwrap_or(1).max(1),
+            costs,
         }
+    }
+
+    fn cost(&self, asking: &Asking<'_>) -> u32 {
+        let fits = |c: &&Priced| {
+            (c.methods.is_empty() || c.methods.contains(asking.method))
+                && (c.paths.is_empty() || any(&c.paths, asking.path))
+        };
+        self.costs.iter().find(fits).map_or(self.cost, |c| c.cost)
     }
 
     fn policy(&self, mut base: GatePolicy, with: bool, choice: &Choice, at: Moment) -> GatePolicy {
@@ -449,6 +479,10 @@ impl Allowed {
             }
         }
     }
+}
+
+fn any(patterns: &[Pattern], path: &str) -> bool {
+    patterns.iter().any(|p| p.matches(path))
 }
 
 /// The path with whatever looks like an id left out.

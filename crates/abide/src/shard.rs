@@ -173,6 +173,7 @@ impl Shard {
         let mut spec = names.spec(gate.scope, &self.name, gate.part.bytes());
         spec.class = gate.class;
         spec.provisional = gate.provisional;
+        spec.weight = gate.cost;
         spec
     }
 

@@ -74,6 +74,8 @@ pub(crate) struct TargetGate {
     pub(crate) scope: Scope,
     pub(crate) class: GateClass,
     pub(crate) provisional: bool,
+    /// What the request costs there.
+    pub(crate) cost: u32,
     /// What it is keyed by, hashed.
     pub(crate) part: Credential,
 }
@@ -117,6 +119,7 @@ impl Target {
             scope: g.scope,
             class: g.class,
             provisional: g.provisional,
+            cost: g.cost,
             part: match g.key.as_slice() {
                 [] => Credential::default(),
                 key => shared.names.credential(&[key]),

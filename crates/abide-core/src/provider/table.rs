@@ -29,6 +29,7 @@ impl Provider {
                 index: g,
                 generation: self.gates[g as usize].generation,
                 scope: spec.scope,
+                weight: spec.weight.max(1),
             });
         }
         set
