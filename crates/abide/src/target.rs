@@ -133,6 +133,20 @@ impl Target {
     }
 }
 
+impl Target {
+    /// Where all routes of this account go.
+    pub(crate) fn without_routes(&self) -> Self {
+        let wide = self
+            .gates
+            .iter()
+            .filter(|g| g.scope > Scope::Route && !g.provisional);
+        Self {
+            gates: wide.copied().collect(),
+            ..self.clone()
+        }
+    }
+}
+
 /// Drops every header that carries a credential.
 pub(crate) fn drop_credentials(headers: &mut HeaderMap) {
     let secrets: Vec<HeaderName> = headers

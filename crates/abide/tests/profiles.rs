@@ -234,6 +234,24 @@ limits = [{ count = 20, per = "1s" }]
 }
 
 #[tokio::test]
+async fn a_run_over_a_thousand_routes_finishes_them_all() {
+    let route = r#"
+[[gate]]
+name = "route"
+"#;
+    let peer = Peer::start(|seen| match (seen.n, seen.path.as_str()) {
+        (100..104, _) => reply(429).header("Retry-After", "0.2"),
+        _ => reply(200),
+    });
+    let client = client(route);
+    let urls: Vec<String> = (0..1000)
+        .map(|n| peer.url(&format!("/page-{n}-x")))
+        .collect();
+    let ran = common::bulk::run(&client, BulkPolicy::default(), &urls).await;
+    assert_eq!(ran.count(Outcome::Done), 1000);
+}
+
+#[tokio::test]
 async fn a_buckets_name_joins_routes() {
     let bucket = r#"
 [[gate]]

@@ -124,7 +124,7 @@ pub(super) async fn work<S: Source, K: Sink>(
     let mut wanted = wanted;
     let name = wanted.name.take();
     let (request, mut options, patience) = prepare(driver, &l.shard, item, wanted);
-    options.target = Some(l.target.clone());
+    options.target = (!l.coarse).then(|| l.target.clone());
     let write = options.before_start.is_some();
     let mut hooks = ItemHooks {
         driver,
