@@ -104,7 +104,7 @@ pub(crate) fn measure(figures: &mut Map<String, Value>) -> anyhow::Result<()> {
         let governor = Governor::builder().policy(policy).build()?;
         let url = url::Url::parse("http://bench.invalid/")?;
         let target = governor
-            .target(&url, &http::HeaderMap::new())
+            .target(&http::Method::GET, &url, &http::HeaderMap::new())
             .context("no host")?;
         let shard = governor.provider(&target.provider);
         let admission = Arc::new(Admission::to(target));

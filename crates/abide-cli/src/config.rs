@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use abide::profile::Catalogue;
 use abide_config::{Config, ConfigError, File, Flag};
 use anyhow::{Context, bail};
 use etcetera::BaseStrategy;
@@ -40,6 +41,19 @@ enum Verb {
         #[arg(long)]
         force: bool,
     },
+}
+
+/// Whether what is configured goes with what is known of providers.
+///
+/// # Errors
+/// Everything that does not, with its place.
+pub(crate) fn agrees(config: &Config, all: &Catalogue) -> anyhow::Result<()> {
+    let errors = config.against(all);
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    Err(Usage(lines.join("\n")).into())
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {

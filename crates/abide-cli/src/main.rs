@@ -1,11 +1,11 @@
 //! The `abide` command: one file a verb, no decision of its own.
 
+mod catalogue;
 mod config;
 mod demo;
 mod exit;
 mod explain;
 mod fetch;
-mod profiles;
 mod providers;
 mod runs;
 mod seal;

@@ -2,10 +2,10 @@
 
 use crate::error::Origin;
 use crate::file::Sections;
-use crate::host::Host;
 use crate::knob::Knob;
 use crate::layer::Layer;
 use crate::value::Value;
+use abide_profile::Host;
 
 /// What a value is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +65,12 @@ impl Config {
             value,
             origin,
         })
+    }
+
+    /// Whether a provider's own section sets a knob.
+    pub(crate) fn is_own(&self, provider: &str, key: &str) -> bool {
+        let provider = self.sections.providers.get(provider);
+        provider.is_some_and(|p| p.layer.get(key).is_some())
     }
 
     /// The names of the providers that have a section.

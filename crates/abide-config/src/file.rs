@@ -10,12 +10,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{ConfigError, Origin};
-use crate::host::Host;
 use crate::kind::Raw;
 use crate::knob::Knob;
 use crate::layer::Layer;
 use crate::lookup::meant;
 use crate::table::KNOBS;
+use abide_profile::Host;
 
 /// The largest file read: a hundred times what anyone writes by hand.
 const LARGEST: u64 = 4 << 20;

@@ -18,18 +18,21 @@ use abide_core::run::RunPolicy;
 use http::StatusCode;
 
 use crate::config::{Config, Use};
+use crate::error::Origin;
 use crate::units::Rate;
 use crate::value::Value;
 
 /// A configuration as seen from one use and one provider.
-struct View<'a> {
+pub(crate) struct View<'a> {
     config: &'a Config,
     of: Use,
     provider: Option<&'a str>,
+    /// Only what somebody said, not the built-in defaults.
+    given: bool,
 }
 
 /// What a value can be taken over as.
-trait Take: Sized {
+pub(crate) trait Take: Sized {
     fn take(value: &Value) -> Option<Self>;
 }
 
@@ -61,26 +64,26 @@ takes! {
 }
 
 impl View<'_> {
-    fn value(&self, key: &str) -> Option<&Value> {
-        let found = self.config.effective(self.of, self.provider, key);
-        found.map(|e| e.value)
+    pub(crate) fn value(&self, key: &str) -> Option<&Value> {
+        let found = self.config.effective(self.of, self.provider, key)?;
+        (!self.given || *found.origin != Origin::Default).then_some(found.value)
     }
 
-    fn get<T: Take>(&self, key: &str) -> Option<T> {
+    pub(crate) fn get<T: Take>(&self, key: &str) -> Option<T> {
         self.value(key).and_then(T::take)
     }
 
-    fn put<T: Take>(&self, key: &str, into: &mut T) {
+    pub(crate) fn put<T: Take>(&self, key: &str, into: &mut T) {
         if let Some(value) = self.get(key) {
             *into = value;
         }
     }
 
-    fn is(&self, key: &str, word: &str) -> bool {
+    pub(crate) fn is(&self, key: &str, word: &str) -> bool {
         matches!(self.value(key), Some(Value::Word(w)) if *w == word)
     }
 
-    fn windows(&self, prefix: &str) -> Vec<Window> {
+    pub(crate) fn windows(&self, prefix: &str) -> Vec<Window> {
         let rate: Option<Rate> = self.get(&format!("{prefix}rate"));
         let burst = self.get(&format!("{prefix}burst")).unwrap_or(1);
         let paced = rate.map(|r| Window::Gcra(Gcra::new(r.interval(), burst)));
@@ -106,7 +109,7 @@ impl View<'_> {
         self.put("probe.gap", &mut gate.probe_gap);
     }
 
-    fn ladder(&self) -> Ladder {
+    pub(crate) fn ladder(&self) -> Ladder {
         let steps: Vec<Duration> = self.get("ladder.steps").unwrap_or_default();
         if !steps.is_empty() {
             return Ladder::Steps(steps);
@@ -151,6 +154,25 @@ impl View<'_> {
         self.put("backoff.factor", &mut b.factor);
         self.put("backoff.max", &mut b.max);
         b
+    }
+
+    pub(crate) fn classify(&self, p: &mut ClassifyPolicy) {
+        if self.value("retry.on").is_some() {
+            p.retry_on = self.retry_on();
+        }
+        if let Some(held) = self.get::<Vec<String>>("hold.on") {
+            p.hold_on = HoldOn::statuses(held.iter().filter_map(|w| status(w)).collect());
+        }
+        match self.value("hint.zero") {
+            Some(Value::Duration(floor)) => p.hint_zero = HintZero::Floor(*floor),
+            Some(Value::Word("immediate")) => p.hint_zero = HintZero::Immediate,
+            Some(Value::Word("ignore")) => p.hint_zero = HintZero::Ignore,
+            _ => {}
+        }
+        self.put("quota.from", &mut p.quota_from);
+        self.put("quota.to", &mut p.quota_to);
+        self.put("ban.redirects", &mut p.ban_redirects);
+        self.put("body.sample", &mut p.body_sample);
     }
 
     fn retry_on(&self) -> RetryOn {
@@ -207,6 +229,15 @@ impl Config {
             config: self,
             of,
             provider,
+            given: false,
+        }
+    }
+
+    /// As [`view`](Self::view), of what somebody said only.
+    pub(crate) fn given<'a>(&'a self, of: Use, provider: Option<&'a str>) -> View<'a> {
+        View {
+            given: true,
+            ..self.view(of, provider)
         }
     }
 
@@ -232,21 +263,8 @@ impl Config {
 
     /// How answers are judged.
     pub fn classify(&self, of: Use, provider: Option<&str>) -> ClassifyPolicy {
-        let v = self.view(of, provider);
         let mut p = ClassifyPolicy::default();
-        p.retry_on = v.retry_on();
-        let held: Vec<String> = v.get("hold.on").unwrap_or_default();
-        p.hold_on = HoldOn::statuses(held.iter().filter_map(|w| status(w)).collect());
-        p.hint_zero = match v.value("hint.zero") {
-            Some(Value::Duration(floor)) => HintZero::Floor(*floor),
-            Some(Value::Word("immediate")) => HintZero::Immediate,
-            Some(Value::Word("ignore")) => HintZero::Ignore,
-            _ => HintZero::default(),
-        };
-        v.put("quota.from", &mut p.quota_from);
-        v.put("quota.to", &mut p.quota_to);
-        v.put("ban.redirects", &mut p.ban_redirects);
-        v.put("body.sample", &mut p.body_sample);
+        self.view(of, provider).classify(&mut p);
         p
     }
 

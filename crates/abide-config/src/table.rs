@@ -444,6 +444,27 @@ pub const KNOBS: &[Knob] = &[
         "The largest body taken; beyond it the item fails and says so, so that one item cannot \
          fill memory or disk.",
     ),
+    knob(
+        "profile",
+        Kind::TextOr,
+        "none",
+        "The profile of the catalogue that a section's provider has; none looks it up by the \
+         section's name and its hosts, which is right for all but mirrors and private copies.",
+    ),
+    knob(
+        "plan",
+        Kind::TextOr,
+        "none",
+        "The plan whose limits of the profile apply, beside those that everybody has; none, since \
+         the smallest allowance is the one that is safe for all.",
+    ),
+    knob(
+        "override",
+        Kind::Switch,
+        "false",
+        "Put this section's limits in the place of those the profile knows, instead of beside \
+         them; off, since a limit loosened by mistake ends in a ban.",
+    ),
     fetch(
         "user_agent",
         Kind::TextOr,

@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::extend::{GENERIC, merge, parent};
+use crate::extend::{GENERIC, Origin, merge, parent, rules};
 use crate::format;
 use crate::host::Host;
 use crate::load::{Fault, parse, placed};
+use crate::problem::{Problem, Step};
 use crate::profile::Profile;
 use crate::rules::one_of;
 
@@ -264,26 +265,22 @@ impl Catalogue {
             what,
         };
         let mut merged = told.clone();
-        let numbered = |p: &format::Profile| {
-            let rules = 1..=p.rules.len();
-            rules
-                .map(|n| format!("{} rule {n}", p.name))
-                .collect::<Vec<_>>()
-        };
-        let mut names = numbered(told);
+        let (mut all, mut origins) = (Vec::new(), Vec::new());
+        rules(&mut all, &mut origins, told, true);
         let (mut at, mut above) = (before, parent(told).map(str::to_owned));
         for _ in 0..MOST_PARENTS {
             let Some(name) = above else {
-                let (profile, problems) = Profile::new(merged, &names);
-                let own = |p: &&crate::Problem| is_own(told, p);
-                let faults = problems.iter().filter(own).map(|p| placed(text, p));
+                merged.rules = all;
+                let (profile, problems) = Profile::new(merged, &origins);
+                let own = problems.iter().filter_map(|p| own(told, &origins, p));
+                let faults = own.map(|p| placed(text, &p));
                 return Ok((profile, faults.collect()));
             };
             let found = self.above(&name, at, &merged.name);
             at = found.ok_or_else(|| nowhere(format!("extends {name:?}, which is no profile")))?;
             let next = parse(&self.entries[at].text)
                 .map_err(|f| nowhere(format!("extends {name:?}, where {f}")))?;
-            names.extend(numbered(&next));
+            rules(&mut all, &mut origins, &next, false);
             merge(&mut merged, &next);
             above = parent(&next).map(str::to_owned);
         }
@@ -293,18 +290,22 @@ impl Catalogue {
     }
 }
 
-/// Whether a problem lies in what the profile says itself, and not in a parent.
-fn is_own(told: &format::Profile, problem: &crate::Problem) -> bool {
-    use crate::problem::Step;
-    let [Step::Key(list), Step::Item(n), ..] = problem.place.0.as_slice() else {
-        return true;
+/// A problem where the profile's own file has it; `None` when it lies in a parent.
+fn own(told: &format::Profile, origins: &[Origin], problem: &Problem) -> Option<Problem> {
+    let mut problem = problem.clone();
+    let [Step::Key(list), Step::Item(n), ..] = problem.place.0.as_mut_slice() else {
+        return Some(problem);
     };
-    match list.as_str() {
-        "rule" => *n < told.rules.len(),
+    let own = match list.as_str() {
+        "rule" => {
+            *n = origins.get(*n)?.own?;
+            true
+        }
         "reading" => *n < told.readings.len(),
         "ask" => *n < told.asks.len(),
         "gate" => *n < told.gates.len(),
         "reads" => *n < told.reads.len(),
         _ => true,
-    }
+    };
+    own.then_some(problem)
 }

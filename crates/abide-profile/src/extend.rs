@@ -1,9 +1,46 @@
 //! What a profile takes over from its parent.
 
-use crate::format::{Contact, Expects, Profile};
+use crate::format::{Contact, Expects, Profile, Rule};
 
 /// The profile that all others stand on, unless they say otherwise.
 pub(crate) const GENERIC: &str = "generic";
+
+/// A rule with its origin: whose it is, and its place there.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    /// `github rule 3`.
+    pub(crate) name: String,
+    /// Its place in the profile that was asked for; `None` for a parent's.
+    pub(crate) own: Option<usize>,
+}
+
+impl Origin {
+    /// It holds for every provider.
+    pub(crate) fn is_generic(&self) -> bool {
+        self.name
+            .strip_prefix(GENERIC)
+            .is_some_and(|rest| rest.starts_with(' '))
+    }
+}
+
+/// Adds a parent's rules: the ones that go first before, the rest after what is there.
+pub(crate) fn rules(rules: &mut Vec<Rule>, origins: &mut Vec<Origin>, parent: &Profile, own: bool) {
+    let mut front = 0;
+    for (i, rule) in parent.rules.iter().enumerate() {
+        let origin = Origin {
+            name: format!("{} rule {}", parent.name, i + 1),
+            own: own.then_some(i),
+        };
+        if rule.first && !own {
+            rules.insert(front, rule.clone());
+            origins.insert(front, origin);
+            front += 1;
+        } else {
+            rules.push(rule.clone());
+            origins.push(origin);
+        }
+    }
+}
 
 /// The parent of a profile, by name.
 pub(crate) fn parent(profile: &Profile) -> Option<&str> {
@@ -49,7 +86,6 @@ pub(crate) fn merge(child: &mut Profile, parent: &Profile) {
     extend(&mut child.reads, &parent.reads);
     extend(&mut child.readings, &parent.readings);
     extend(&mut child.asks, &parent.asks);
-    extend(&mut child.rules, &parent.rules);
     for gate in &parent.gates {
         if child.gates.iter().all(|g| g.name != gate.name) {
             child.gates.push(gate.clone());

@@ -11,6 +11,7 @@ use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::{GateClass, Moment, Scope};
 use http::{HeaderMap, HeaderName, Method};
 
+use crate::extend::Origin;
 use crate::format::{Gate, GateScope, Limit, Part, Profile, Tenant, WindowKind};
 use crate::problem::{Place, Problem};
 use crate::rules::{Boundary, Cover, Pattern, methods, patterns, zone};
@@ -37,6 +38,15 @@ struct Own {
     methods: Vec<Method>,
     limits: Vec<Allowed>,
     concurrency: Option<u32>,
+    except: Vec<Pattern>,
+    cost: u32,
+    costs: Vec<Priced>,
+}
+
+#[derive(Debug)]
+struct Priced {
+    methods: Vec<Method>,
+    paths: Vec<Pattern>,
     cost: u32,
 }
 
@@ -106,7 +116,7 @@ pub struct Choice {
 }
 
 impl Gates {
-    pub(crate) fn new(profile: &Profile, problems: &mut Vec<Problem>) -> Self {
+    pub(crate) fn new(profile: &Profile, origins: &[Origin], problems: &mut Vec<Problem>) -> Self {
         let place = Place::default().key("gate");
         let mut own: Vec<Own> = Vec::new();
         let mut next = 0;
@@ -121,7 +131,7 @@ impl Gates {
             own,
             tenant: profile.tenant.clone(),
         };
-        gates.complete(profile);
+        gates.add_plain(profile, origins);
         if gates.own.len() > MOST && gates.widest() > MOST {
             let what = format!("a request passes at most {MOST} gates");
             problems.push(Problem::new(place, what));
@@ -130,11 +140,14 @@ impl Gates {
     }
 
     /// Adds the gates that every provider has.
-    fn complete(&mut self, profile: &Profile) {
+    fn add_plain(&mut self, profile: &Profile, origins: &[Origin]) {
         let speaks_of_routes = profile
             .rules
             .iter()
-            .filter_map(|r| r.gate.as_deref())
+            .zip(origins)
+            // What holds for any provider does not make routes known.
+            .filter(|(_, o)| !o.is_generic())
+            .filter_map(|(r, _)| r.gate.as_deref())
             .chain(profile.readings.iter().filter_map(|r| r.gate.as_deref()))
             .any(|g| g == "route");
         let plain = [
@@ -169,8 +182,11 @@ impl Gates {
         if name == "request" {
             return Some((Scope::Request, GateClass::PLAIN));
         }
-        let own = self.own.iter().find(|o| o.name == name)?;
-        Some((own.scope, own.classes[0]))
+        match self.own.iter().find(|o| o.name == name) {
+            Some(own) => Some((own.scope, own.classes[0])),
+            // Where routes are not told apart, the next wider gate stands in.
+            None => (name == "route").then_some((Scope::Route, GateClass::PLAIN)),
+        }
     }
 
     /// The name of the gate that a finding speaks of; `None` where the profile has none of its own.
@@ -183,7 +199,9 @@ impl Gates {
     pub fn passed(&self, asking: &Asking<'_>) -> Vec<Passed> {
         let fits = |o: &&Own| {
             (o.methods.is_empty() || o.methods.contains(asking.method))
-                && (o.paths.is_empty() || o.paths.iter().any(|p| p.matches(asking.path)))
+                && (o.paths.is_empty() || any(&o.paths, asking.path))
+                && !any(&o.except, asking.path)
+                && o.cost(asking) > 0
         };
         self.own
             .iter()
@@ -229,7 +247,7 @@ impl Gates {
             class: own.classes[usize::from(asking.credential.is_none())],
             provisional,
             key,
-            cost: own.cost,
+            cost: own.cost(asking),
         }
     }
 
@@ -248,7 +266,15 @@ impl Gates {
         }
     }
 
-    /// Completes a policy with what is allowed here. `at` places the boundaries of days.
+    /// Adds the gates that only this provider has; what the policy says of the others stands.
+    /// `at` places the boundaries of days.
+    pub fn complete(&self, policy: &mut ProviderPolicy, choice: &Choice, at: Moment) {
+        let mut all = policy.clone();
+        self.policy(&mut all, choice, at);
+        policy.classes = all.classes;
+    }
+
+    /// Puts into a policy what is allowed here. `at` places the boundaries of days.
     pub fn policy(&self, policy: &mut ProviderPolicy, choice: &Choice, at: Moment) {
         let mut classes: Vec<Option<GatePolicy>> = Vec::new();
         for own in &self.own {
@@ -340,6 +366,15 @@ impl Own {
                 "is nothing: leave the requests out by paths or methods instead",
             ));
         }
+        let costs = gate.costs.iter().enumerate().map(|(i, c)| {
+            let place = place.key("costs").item(i);
+            Priced {
+                methods: methods(&c.methods, &place.key("methods"), problems),
+                paths: patterns(&c.paths, &place.key("paths"), problems),
+                cost: c.cost,
+            }
+        });
+        let costs = costs.collect();
         Self {
             name: gate.name.clone(),
             scope,
@@ -349,8 +384,18 @@ impl Own {
             methods: methods(&gate.methods, &place.key("methods"), problems),
             limits,
             concurrency: gate.concurrency,
+            except: patterns(&gate.except, &place.key("except"), problems),
             cost: gate.cost.unwrap_or(1).max(1),
+            costs,
         }
+    }
+
+    fn cost(&self, asking: &Asking<'_>) -> u32 {
+        let fits = |c: &&Priced| {
+            (c.methods.is_empty() || c.methods.contains(asking.method))
+                && (c.paths.is_empty() || any(&c.paths, asking.path))
+        };
+        self.costs.iter().find(fits).map_or(self.cost, |c| c.cost)
     }
 
     fn policy(&self, mut base: GatePolicy, with: bool, choice: &Choice, at: Moment) -> GatePolicy {
@@ -440,6 +485,10 @@ impl Allowed {
             }
         }
     }
+}
+
+fn any(patterns: &[Pattern], path: &str) -> bool {
+    patterns.iter().any(|p| p.matches(path))
 }
 
 /// The path with whatever looks like an id left out.

@@ -55,7 +55,7 @@ impl Host {
     }
 
     /// How closely it describes what it matches; of several the closest one counts.
-    pub(crate) const fn closeness(&self) -> (bool, bool, usize) {
+    pub const fn closeness(&self) -> (bool, bool, usize) {
         (!self.below, self.port.is_some(), self.name.len())
     }
 }

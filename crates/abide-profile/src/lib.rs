@@ -21,6 +21,7 @@ pub mod next;
 mod problem;
 mod profile;
 mod rules;
+mod scan;
 pub mod trial;
 mod units;
 
@@ -31,3 +32,5 @@ pub use load::{Fault, parse};
 pub use problem::{Place, Problem, Step};
 pub use profile::Profile;
 pub use rules::{Decided, Look, Rules, Wants};
+pub use scan::Scanner;
+pub use units::duration;

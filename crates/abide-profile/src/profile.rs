@@ -8,6 +8,7 @@ use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::{Moment, Verdict};
 use http::{Method, StatusCode};
 
+use crate::extend::Origin;
 use crate::format;
 use crate::gates::{Choice, Gates};
 use crate::graphql;
@@ -34,9 +35,9 @@ struct Reads {
 }
 
 impl Profile {
-    /// Makes a profile of what a file says, its parents merged in; `names` tells whose each rule
-    /// is. Whatever is wrong is listed, and left out.
-    pub(crate) fn new(told: format::Profile, names: &[String]) -> (Self, Vec<Problem>) {
+    /// Makes a profile of what a file says, its parents merged in; `origins` tells whose each
+    /// rule is. Whatever is wrong is listed, and left out.
+    pub(crate) fn new(told: format::Profile, origins: &[Origin]) -> (Self, Vec<Problem>) {
         let mut problems = Vec::new();
         let top = Place::default();
         let mut hosts = Vec::new();
@@ -66,8 +67,8 @@ impl Profile {
                 graphql: r.graphql,
             });
         }
-        let gates = Gates::new(&told, &mut problems);
-        let rules = Rules::new(&told, names, &gates, &mut problems);
+        let gates = Gates::new(&told, origins, &mut problems);
+        let rules = Rules::new(&told, origins, &gates, &mut problems);
         let profile = Self {
             hosts,
             gates,

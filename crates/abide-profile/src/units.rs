@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no duration (as \"30s\", \"5m\", \"24h\", \"7d\")");
     let total = if let Some(days) = text.strip_suffix('d') {
         let days: u32 = days.trim().parse().map_err(|_| wrong())?;

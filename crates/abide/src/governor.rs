@@ -5,12 +5,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use abide_core::Moment;
 use abide_core::Scope;
 use abide_core::classify::ClassifyPolicy;
 use abide_core::hold::{Hold, SetBy};
 use abide_core::policy::ProviderPolicy;
 use abide_core::provider::{Event, News, Provider};
 use abide_core::verdict::Verdict;
+use abide_profile::{Catalogue, Choice, Profile};
 use abide_store::{Memory, Store, StoreError};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -18,7 +20,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::clock::{Clock, System};
 use crate::names::Names;
 use crate::shard::{Handle, Shard};
-use crate::shared::{Namer, Shared};
+use crate::shared::{Named, Namer, Shared};
 use crate::target::Target;
 
 /// How many generic providers are remembered; idle ones make room. Each is a few KiB.
@@ -45,10 +47,42 @@ pub struct Governor {
     shards: Arc<RwLock<HashMap<Arc<str>, Handle>>>,
 }
 
-#[derive(Debug)]
+/// How a provider of a name and a profile is treated from a moment on.
+type Treat = Box<dyn Fn(&str, &Profile, Moment) -> Treatment + Send + Sync>;
+
 struct Policies {
     default: Treatment,
     named: HashMap<String, Treatment>,
+    by: Option<Treat>,
+}
+
+impl fmt::Debug for Policies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policies")
+            .field("default", &self.default)
+            .field("named", &self.named)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Policies {
+    /// What was said of this very provider stands, and its profile adds the gates that only it
+    /// has; else the profile completes the default.
+    fn of(&self, name: &str, profile: &Profile, at: Moment) -> Treatment {
+        if let Some(by) = &self.by {
+            return by(name, profile, at);
+        }
+        let named = self.named.get(name);
+        let mut t = named.unwrap_or(&self.default).clone();
+        if named.is_some() {
+            profile
+                .gates()
+                .complete(&mut t.policy, &Choice::default(), at);
+        } else {
+            profile.apply(&mut t.policy, &mut t.classify, &Choice::default(), at);
+        }
+        t
+    }
 }
 
 /// Builds a [`Governor`].
@@ -58,7 +92,9 @@ pub struct GovernorBuilder {
     seed: Option<u64>,
     default: Treatment,
     named: HashMap<String, Treatment>,
+    by: Option<Treat>,
     namer: Option<Namer>,
+    catalogue: Option<Arc<Catalogue>>,
 }
 
 impl fmt::Debug for GovernorBuilder {
@@ -105,12 +141,30 @@ impl GovernorBuilder {
         self
     }
 
-    /// How the configured provider of a host and port is found; where it says `None`, an origin
-    /// is its own provider.
+    /// How a provider of a name and a profile is treated, in place of what
+    /// [`policy`](Self::policy), [`classify`](Self::classify) and [`treat`](Self::treat) say.
+    #[must_use]
+    pub fn treated_by(
+        mut self,
+        by: impl Fn(&str, &Profile, Moment) -> Treatment + Send + Sync + 'static,
+    ) -> Self {
+        self.by = Some(Box::new(by));
+        self
+    }
+
+    /// What is known of providers; the built-in catalogue when not set.
+    #[must_use]
+    pub fn catalogue(mut self, catalogue: Arc<Catalogue>) -> Self {
+        self.catalogue = Some(catalogue);
+        self
+    }
+
+    /// How the configured provider of a host and port is found; where it says `None`, the
+    /// catalogue is asked, and what that does not know is its own provider.
     #[must_use]
     pub fn named_by(
         mut self,
-        namer: impl Fn(&str, u16) -> Option<String> + Send + Sync + 'static,
+        namer: impl Fn(&str, u16) -> Option<Named> + Send + Sync + 'static,
     ) -> Self {
         self.namer = Some(Arc::new(namer));
         self
@@ -148,6 +202,9 @@ impl GovernorBuilder {
             store,
             names,
             namer: self.namer,
+            catalogue: self
+                .catalogue
+                .unwrap_or_else(|| Arc::new(Catalogue::built_in())),
             remembered: Mutex::new(remembered),
             dice: Mutex::new(dice),
             listeners: Mutex::default(),
@@ -157,6 +214,7 @@ impl GovernorBuilder {
             policies: Arc::new(Policies {
                 default: self.default,
                 named: self.named,
+                by: self.by,
             }),
             shards: Arc::default(),
         })
@@ -183,7 +241,9 @@ impl Governor {
             seed: None,
             default: Treatment::default(),
             named: HashMap::new(),
+            by: None,
             namer: None,
+            catalogue: None,
         }
     }
 
@@ -196,8 +256,21 @@ impl Governor {
         &self.shared
     }
 
-    /// The handle to one provider.
+    /// The handle to one provider, by name.
     pub fn provider(&self, name: &str) -> Handle {
+        self.shard(name, || {
+            let known = name.split('@').next().unwrap_or(name);
+            let catalogue = &self.shared.catalogue;
+            catalogue.get(known).unwrap_or_else(|| catalogue.generic())
+        })
+    }
+
+    /// The handle to the provider of a target.
+    pub fn provider_of(&self, target: &Target) -> Handle {
+        self.shard(&target.provider, || Arc::clone(&target.profile))
+    }
+
+    fn shard(&self, name: &str, profile: impl FnOnce() -> Arc<Profile>) -> Handle {
         if let Some(shard) = self.shards.read().get(name) {
             return Arc::clone(shard);
         }
@@ -214,21 +287,29 @@ impl Governor {
                 shards.remove(&name);
             }
         }
-        let named = self.policies.named.get(name);
-        let treatment = named.unwrap_or(&self.policies.default);
-        let classify = treatment.classify.clone();
-        let mut policy = treatment.policy.clone();
+        let profile = profile();
+        let moment = self.shared.clock.moment();
+        let Treatment {
+            mut policy,
+            classify,
+        } = self.policies.of(name, &profile, moment);
         // What a quota is, is said once, whether an answer refuses or not.
         policy.quota_from = classify.quota_from;
         let machine = Provider::new(policy, instance);
-        let shard = Shard::new(name, Arc::clone(&self.shared), machine, classify);
+        let shared = Arc::clone(&self.shared);
+        let shard = Shard::new(name, shared, machine, classify, profile);
         shards.insert(Arc::clone(shard.name()), Arc::clone(&shard));
         shard
     }
 
     /// The target of a request: its provider and account, or `None` when its URL has no host.
-    pub fn target(&self, url: &url::Url, headers: &http::HeaderMap) -> Option<Target> {
-        Target::of(&self.shared, url, headers)
+    pub fn target(
+        &self,
+        method: &http::Method,
+        url: &url::Url,
+        headers: &http::HeaderMap,
+    ) -> Option<Target> {
+        Target::of(&self.shared, method, url, headers)
     }
 
     /// Everything that happens to any provider from now on. Holds are rare, so nothing is lost

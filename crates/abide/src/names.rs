@@ -24,6 +24,7 @@ impl Names {
         }
     }
 
+    /// The gate of a provider's own name and of nothing else.
     pub(crate) fn spec(&self, scope: Scope, provider: &str, part: &[u8]) -> GateSpec {
         GateSpec::new(self.hasher.key(scope, &[provider.as_bytes(), part]), scope)
     }

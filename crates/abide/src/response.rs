@@ -4,12 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use abide_core::Finding;
-use abide_core::classify::of_transport;
+use abide_core::classify::{Transport, of_transport};
 use abide_core::provider::Outcome;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
 
 use crate::error::Error;
+use crate::inspect::{Sampled, Watch};
 use crate::permit::Permit;
 use crate::target::redacted;
 use crate::transport;
@@ -17,8 +18,14 @@ use crate::transport;
 /// An answer.
 pub struct Response {
     pub(crate) inner: reqwest::Response,
+    /// What was read of its body before the caller saw it.
+    pub(crate) sampled: Sampled,
+    /// The rules that look at the body while it is read.
+    pub(crate) watch: Option<Watch>,
     pub(crate) permit: Option<Permit>,
     pub(crate) finding: Finding,
+    /// The end of its body said something else than its head.
+    pub(crate) late: bool,
     pub(crate) attempts: u32,
     pub(crate) waited: Duration,
 }
@@ -85,18 +92,37 @@ impl Response {
     /// # Errors
     /// When the body breaks off.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
-        match self.inner.chunk().await {
+        match self.next().await {
             Ok(None) => {
                 self.settle(None);
                 Ok(None)
             }
             Ok(some) => Ok(some),
-            Err(e) => {
-                let e = BodyError::Broken(transport::read(&e, true));
+            Err(t) => {
+                let e = BodyError::Broken(t);
                 self.settle(Some(&e));
                 Err(e)
             }
         }
+    }
+
+    /// The next piece, whoever read it.
+    async fn next(&mut self) -> Result<Option<Bytes>, Transport> {
+        if let Some(piece) = self.sampled.pieces.pop_front() {
+            return Ok(Some(piece));
+        }
+        if let Some(failure) = self.sampled.failure.take() {
+            return Err(failure);
+        }
+        if self.sampled.ended {
+            return Ok(None);
+        }
+        let piece = self.inner.chunk().await;
+        let piece = piece.map_err(|e| transport::read(&e, true))?;
+        if let (Some(watch), Some(piece)) = (&mut self.watch, &piece) {
+            watch.feed(piece);
+        }
+        Ok(piece)
     }
 
     async fn read(&mut self, limit: u64) -> Result<Bytes, BodyError> {
@@ -106,10 +132,10 @@ impl Response {
         let mut first: Option<Bytes> = None;
         let mut all: Option<BytesMut> = None;
         loop {
-            let chunk = match self.inner.chunk().await {
+            let chunk = match self.next().await {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => break,
-                Err(e) => return Err(BodyError::Broken(transport::read(&e, true))),
+                Err(t) => return Err(BodyError::Broken(t)),
             };
             let so_far =
                 all.as_ref().map_or(0, BytesMut::len) + first.as_ref().map_or(0, Bytes::len);
@@ -133,7 +159,7 @@ impl Response {
     pub(crate) async fn drain(mut self, keep: usize) -> Bytes {
         let mut sample = BytesMut::new();
         let mut read = 0;
-        while let Ok(Some(chunk)) = self.inner.chunk().await {
+        while let Ok(Some(chunk)) = self.next().await {
             read += chunk.len() as u64;
             let room = keep.saturating_sub(sample.len()).min(chunk.len());
             sample.extend_from_slice(&chunk[..room]);
@@ -149,6 +175,13 @@ impl Response {
         let Some(permit) = self.permit.take() else {
             return;
         };
+        if let (None, Some(watch)) = (failure, self.watch.take())
+            && let Some(late) = watch.finding(&self.inner, permit.provider())
+        {
+            permit.observe(&late);
+            self.late = late.verdict != self.finding.verdict;
+            self.finding = late;
+        }
         let outcome = match failure {
             None => self.finding.clone(),
             // Our own bound says nothing about the provider.
@@ -171,7 +204,7 @@ impl Drop for Response {
 #[non_exhaustive]
 pub enum BodyError {
     /// It broke off.
-    Broken(abide_core::classify::Transport),
+    Broken(Transport),
     /// It is larger than allowed, in bytes.
     TooLarge(u64),
 }

@@ -7,12 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use abide_core::call::Safety;
 use abide_core::classify::ClassifyPolicy;
-use abide_core::gate::{GateKey, GateSet, GateSpec};
+use abide_core::gate::{GateKey, GateSet, GateSpec, MAX_GATES};
 use abide_core::hold::Hold;
 use abide_core::provider::{Action, Event, GateView, News, Pass, Provider, Ticket};
 use abide_core::refusal::Refusal;
 use abide_core::{Instant, Scope, Skew};
+use abide_profile::Profile;
 use abide_store::{StoreKey, StoredGate};
 use parking_lot::Mutex;
 use tokio::runtime::Handle as Runtime;
@@ -21,7 +23,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::names::{Credential, GateName};
 use crate::persist;
 use crate::shared::Shared;
-use crate::target::Target;
+use crate::target::{Target, TargetGate};
 
 /// What a waiter is told.
 pub(crate) type Grant = Result<Pass, Box<Refusal>>;
@@ -39,6 +41,7 @@ pub struct Shard {
     name: Arc<str>,
     shared: Arc<Shared>,
     classify: ClassifyPolicy,
+    profile: Arc<Profile>,
     state: Mutex<State>,
     /// Apart from the machine: answers are read outside its lock.
     skew: Mutex<Skew>,
@@ -71,11 +74,13 @@ impl Shard {
         shared: Arc<Shared>,
         machine: Provider,
         classify: ClassifyPolicy,
+        profile: Arc<Profile>,
     ) -> Handle {
         Arc::new(Self {
             name: name.into(),
             shared,
             classify,
+            profile,
             state: Mutex::new(State {
                 machine,
                 waiters: HashMap::new(),
@@ -97,6 +102,26 @@ impl Shard {
     /// How its answers are read.
     pub(crate) const fn classify(&self) -> &ClassifyPolicy {
         &self.classify
+    }
+
+    /// Whether a request may be repeated: by its method, unless the profile knows that it only
+    /// reads.
+    pub(crate) fn safety(&self, request: &reqwest::Request) -> Safety {
+        let by_method = Safety::of(request.method());
+        if by_method == Safety::Read {
+            return by_method;
+        }
+        let body = request.body().and_then(reqwest::Body::as_bytes);
+        let path = request.url().path();
+        match self.profile.only_reads(request.method(), path, body) {
+            true => Safety::Read,
+            false => by_method,
+        }
+    }
+
+    /// What is known of it.
+    pub const fn profile(&self) -> &Arc<Profile> {
+        &self.profile
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
@@ -138,40 +163,32 @@ impl Shard {
         state.waiters.is_empty() && state.machine.is_idle(now)
     }
 
-    /// The keys of the gates a target passes: provider, account.
-    pub(crate) fn keys(&self, target: &Target) -> [GateKey; 2] {
+    /// The keys of the gates a target passes.
+    pub(crate) fn keys(&self, target: &Target) -> Vec<GateKey> {
+        target.gates.iter().map(|g| self.spec(g).key).collect()
+    }
+
+    fn spec(&self, gate: &TargetGate) -> GateSpec {
         let names = &self.shared.names;
-        [
-            names
-                .spec(Scope::Provider, &self.name, Credential::default().bytes())
-                .key,
-            names
-                .spec(Scope::Account, &self.name, target.account.bytes())
-                .key,
-        ]
+        let mut spec = names.spec(gate.scope, &self.name, gate.part.bytes());
+        spec.class = gate.class;
+        spec.provisional = gate.provisional;
+        spec.weight = gate.cost;
+        spec
     }
 
     /// Resolves the gates of a target, restoring what the store remembers of new ones.
     pub(crate) fn gates(&self, s: &mut State, now: Instant, target: &Target) -> GateSet {
-        let names = &self.shared.names;
-        let provider = Credential::default();
-        let named = [
-            (
-                names.spec(Scope::Provider, &self.name, provider.bytes()),
-                provider,
-            ),
-            (
-                names.spec(Scope::Account, &self.name, target.account.bytes()),
-                target.account,
-            ),
-        ];
-        for (spec, part) in named {
+        let mut specs = [None; MAX_GATES];
+        for (slot, gate) in specs.iter_mut().zip(&target.gates) {
+            let spec = self.spec(gate);
             if !s.machine.knows(spec.key) {
-                let stored = self.remember(s, spec, part);
+                let stored = self.remember(s, spec, gate.part);
                 self.restore(s, now, spec, &stored);
             }
+            *slot = Some(spec);
         }
-        s.machine.gates(now, &[named[0].0, named[1].0])
+        s.machine.gates(now, specs.iter().flatten())
     }
 
     /// Keeps a gate's name for the store, and drops those of gates that were forgotten.

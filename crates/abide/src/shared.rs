@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use abide_core::hold::Hold;
 use abide_core::provider::Event;
+use abide_profile::Catalogue;
 use abide_store::{Store, StoreKey, StoredGate};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
@@ -13,8 +14,17 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::clock::Clock;
 use crate::names::Names;
 
+/// A provider that the configuration names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Its name.
+    pub provider: String,
+    /// Its profile, by name; the catalogue's own for the address when absent.
+    pub profile: Option<String>,
+}
+
 /// Finds the configured provider of a host and port; `None` where it is its own.
-pub(crate) type Namer = Arc<dyn Fn(&str, u16) -> Option<String> + Send + Sync>;
+pub(crate) type Namer = Arc<dyn Fn(&str, u16) -> Option<Named> + Send + Sync>;
 
 /// Somebody who wants to hear everything, with the provider's name.
 pub(crate) type Listener = UnboundedSender<(Arc<str>, Event)>;
@@ -25,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) names: Names,
     pub(crate) namer: Option<Namer>,
+    pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) remembered: Mutex<HashMap<StoreKey, StoredGate>>,
     pub(crate) dice: Mutex<fastrand::Rng>,
     pub(crate) listeners: Mutex<Vec<Listener>>,

@@ -1,13 +1,16 @@
 //! Which provider a URL belongs to, and which gates a request to it passes.
 //!
-//! An origin that no profile names is its own generic provider, named by its host (and port,
-//! where that is not the scheme's own). Its gates are the provider and the account; an unknown
-//! route is not told apart, since an unknown scope must be read as the widest.
+//! A provider of the catalogue has the gates that its profile names. An origin that no profile
+//! names is its own generic provider, named by its host (and port, where that is not the
+//! scheme's own). Its gates are the provider and the account; an unknown route is not told apart,
+//! since an unknown scope must be read as the widest.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName};
+use abide_core::{GateClass, Scope};
+use abide_profile::{Asking, Profile};
+use http::{HeaderMap, HeaderName, Method};
 use url::Url;
 
 use crate::names::{Credential, Names};
@@ -57,21 +60,90 @@ pub(crate) fn is_secret_header(name: &HeaderName) -> bool {
 }
 
 /// Where a request goes, without anything secret.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct Target {
     /// The provider's name.
     pub provider: Arc<str>,
-    pub(crate) account: Credential,
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) gates: Vec<TargetGate>,
+}
+
+/// A gate that a request passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TargetGate {
+    pub(crate) scope: Scope,
+    pub(crate) class: GateClass,
+    pub(crate) provisional: bool,
+    /// What the request costs there.
+    pub(crate) cost: u32,
+    /// What it is keyed by, hashed.
+    pub(crate) part: Credential,
+}
+
+/// A provider has one profile, so its name says it.
+impl PartialEq for Target {
+    fn eq(&self, other: &Self) -> bool {
+        self.provider == other.provider && self.gates == other.gates
+    }
+}
+
+impl Eq for Target {}
+
+impl std::hash::Hash for Target {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.provider.hash(state);
+        self.gates.hash(state);
+    }
 }
 
 impl Target {
     /// The target of a request, or `None` when its URL has no host.
-    pub(crate) fn of(shared: &Shared, url: &Url, headers: &HeaderMap) -> Option<Self> {
-        let provider = provider_of(shared, url)?;
+    pub(crate) fn of(
+        shared: &Shared,
+        method: &Method,
+        url: &Url,
+        headers: &HeaderMap,
+    ) -> Option<Self> {
+        let (provider, profile) = provider_of(shared, url)?;
+        let account = account(&shared.names, &profile, url, headers);
+        let asking = Asking {
+            method,
+            host: url.host_str()?,
+            path: url.path(),
+            query: url.query(),
+            headers,
+            credential: account.as_ref().map(|a| &a.bytes()[..]),
+        };
+        let gates = profile.gates().passed(&asking);
+        let gates = gates.into_iter().map(|g| TargetGate {
+            scope: g.scope,
+            class: g.class,
+            provisional: g.provisional,
+            cost: g.cost,
+            part: match g.key.as_slice() {
+                [] => Credential::default(),
+                key => shared.names.credential(&[key]),
+            },
+        });
         Some(Self {
             provider: provider.into(),
-            account: account(&shared.names, url, headers),
+            gates: gates.collect(),
+            profile,
         })
+    }
+}
+
+impl Target {
+    /// Where all routes of this account go.
+    pub(crate) fn without_routes(&self) -> Self {
+        let wide = self
+            .gates
+            .iter()
+            .filter(|g| g.scope > Scope::Route && !g.provisional);
+        Self {
+            gates: wide.copied().collect(),
+            ..self.clone()
+        }
     }
 }
 
@@ -87,12 +159,24 @@ pub(crate) fn drop_credentials(headers: &mut HeaderMap) {
     }
 }
 
-/// The provider of an address: a configured one, or the origin itself.
-fn provider_of(shared: &Shared, url: &Url) -> Option<String> {
+/// The provider of an address and its profile: a configured one, one of the catalogue, or the
+/// origin itself.
+fn provider_of(shared: &Shared, url: &Url) -> Option<(String, Arc<Profile>)> {
     let host = url.host_str()?;
     let port = url.port_or_known_default().unwrap_or(0);
-    let named = shared.namer.as_ref().and_then(|namer| namer(host, port));
-    named.or_else(|| provider_name(url))
+    let known = || shared.catalogue.find(host, port, url.path());
+    if let Some(named) = shared.namer.as_ref().and_then(|namer| namer(host, port)) {
+        let profile = match &named.profile {
+            Some(name) => shared.catalogue.get(name),
+            None => known().or_else(|| shared.catalogue.get(&named.provider)),
+        };
+        let profile = profile.unwrap_or_else(|| shared.catalogue.generic());
+        return Some((named.provider, profile));
+    }
+    match known() {
+        Some(profile) => Some((profile.provider(host), profile)),
+        None => Some((provider_name(url)?, shared.catalogue.generic())),
+    }
 }
 
 /// The generic provider's name of an origin.
@@ -104,11 +188,16 @@ fn provider_name(url: &Url) -> Option<String> {
     Some(name)
 }
 
-fn account(names: &Names, url: &Url, headers: &HeaderMap) -> Credential {
+fn account(names: &Names, profile: &Profile, url: &Url, headers: &HeaderMap) -> Option<Credential> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
+    let own = &profile.told().credential;
     let secrets = headers.iter().filter(|(name, _)| {
         // Cookies change from answer to answer; they name no account that lasts.
         is_secret_header(name) && !name.as_str().contains("cookie")
+            || own
+                .headers
+                .iter()
+                .any(|h| h.eq_ignore_ascii_case(name.as_str()))
     });
     for (name, value) in secrets {
         parts.push(name.as_str().as_bytes().to_vec());
@@ -120,16 +209,21 @@ fn account(names: &Names, url: &Url, headers: &HeaderMap) -> Credential {
     }
     if url.query().is_some() {
         for (name, value) in url.query_pairs() {
-            if is_secret(&name) {
+            if is_secret(&name) || own.query.iter().any(|q| *q == name) {
                 parts.push(value.into_owned().into_bytes());
             }
         }
     }
+    if let Some(n) = own.segment
+        && let Some(segment) = url.path().split('/').nth(n)
+    {
+        parts.push(segment.as_bytes().to_vec());
+    }
     if parts.is_empty() {
-        return Credential::default();
+        return None;
     }
     let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-    names.credential(&parts)
+    Some(names.credential(&parts))
 }
 
 fn is_secret(name: &str) -> bool {
@@ -171,15 +265,18 @@ mod tests {
         let governor = crate::Governor::builder().build().unwrap();
         Target::of(
             governor.shared(),
+            &Method::GET,
             &Url::parse(url).unwrap(),
             &HeaderMap::new(),
         )
         .unwrap()
     }
 
-    fn account_of(url: &str) -> Credential {
+    fn account_of(url: &str) -> Option<Credential> {
+        let generic = abide_profile::Catalogue::built_in().generic();
         account(
             &Names::new((1, 2), [7; 32]),
+            &generic,
             &Url::parse(url).unwrap(),
             &HeaderMap::new(),
         )
@@ -188,6 +285,10 @@ mod tests {
     #[test]
     fn origins_are_providers_and_keys_are_accounts() {
         assert_eq!(target("https://a.example/x").provider.as_ref(), "a.example");
+        assert_eq!(
+            target("https://api.github.com/user").provider.as_ref(),
+            "github"
+        );
         assert_eq!(
             target("http://127.0.0.1:8080/x").provider.as_ref(),
             "127.0.0.1:8080"

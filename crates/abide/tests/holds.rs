@@ -279,7 +279,9 @@ async fn a_waiter_is_woken_once() {
     let governor = Governor::builder().seed(7).build().unwrap();
     governor.hold("p", ms(300));
     let url = "http://p/".parse().unwrap();
-    let mut target = governor.target(&url, &http_headers()).unwrap();
+    let mut target = governor
+        .target(&http::Method::GET, &url, &http_headers())
+        .unwrap();
     target.provider = "p".into();
     let shard = governor.provider("p");
     let polls = Arc::new(AtomicUsize::new(0));
@@ -321,7 +323,7 @@ async fn health_is_remembered_by_the_store() {
     let healthy = |governor: &Governor| {
         let url = url::Url::parse("http://p.example/").expect("a URL");
         let target = governor
-            .target(&url, &http::HeaderMap::new())
+            .target(&http::Method::GET, &url, &http::HeaderMap::new())
             .expect("a host");
         (governor.provider(&target.provider), target)
     };

@@ -59,7 +59,7 @@ pub(super) async fn job(args: &Args) -> anyhow::Result<Figures> {
     bulk_policy.wire = args.concurrency as usize;
     let mut bulk = Bulk::new(&client, bulk_policy);
     let target = bulk
-        .target(&base, &http::HeaderMap::new())
+        .target(&http::Method::GET, &base, &http::HeaderMap::new())
         .context("no host")?;
     for item in 0..args.items {
         bulk.add(&target, item, 3, None);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use abide_profile::Catalogue;
-use abide_profile::cases::{Case, DISPUTED, disputed};
-use abide_profile::judge::judge;
+use abide::profile::Catalogue;
+use abide::profile::cases::{Case, DISPUTED, disputed};
+use abide::profile::judge::judge;
 
 use super::input::{name, read};
 use crate::exit::{Exit, Usage};
@@ -28,7 +28,7 @@ pub(super) fn run(
     if let Some(path) = more {
         let text = String::from_utf8_lossy(&read(path)?).into_owned();
         let more = disputed(&text)
-            .map_err(|f| Usage(crate::profiles::placed(&path.display().to_string(), &f)))?;
+            .map_err(|f| Usage(crate::catalogue::placed(&path.display().to_string(), &f)))?;
         argued.extend(more);
     }
     let text = read(cases)?;

@@ -1,6 +1,6 @@
 //! One explained answer for machines.
 
-use abide_profile::next::{Step, Why};
+use abide::profile::next::{Step, Why};
 use serde_json::{Value, json};
 
 use super::report::{Line, Report};

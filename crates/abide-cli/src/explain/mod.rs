@@ -16,15 +16,15 @@ use std::sync::Arc;
 use ::http::{Method, StatusCode, header};
 use abide::clock::{Clock as _, System};
 use abide::core::WallTime;
-use abide_profile::judge::{Recorded, judge};
-use abide_profile::{Catalogue, Profile};
+use abide::profile::judge::{Recorded, judge};
+use abide::profile::{Catalogue, Profile};
 use anyhow::bail;
 use url::Url;
 
 use self::input::Given;
 use self::report::Report;
+use crate::catalogue;
 use crate::exit::{Exit, Usage};
-use crate::profiles;
 
 /// Explain an answer: what it means, whom it covers, how long to wait and why.
 #[derive(Debug, clap::Args)]
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    from: profiles::From,
+    from: catalogue::From,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {

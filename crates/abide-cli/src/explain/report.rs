@@ -5,9 +5,9 @@ use std::time::Duration;
 use abide::core::run::RunPolicy;
 use abide::core::signal::{LineReading, Note};
 use abide::core::{AskSource, Instant, Reading, Scope, Verdict};
-use abide_profile::judge::{CEILING, Judged, Recorded, judge};
-use abide_profile::next::{Next, next};
-use abide_profile::{Look, Profile};
+use abide::profile::judge::{CEILING, Judged, Recorded, judge};
+use abide::profile::next::{Next, next};
+use abide::profile::{Look, Profile};
 use http::Method;
 
 use super::time::{Told, span};

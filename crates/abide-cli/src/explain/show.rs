@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use abide::core::{Instant, Scope, Verdict};
-use abide_profile::judge::Judged;
-use abide_profile::next::{Next, Step, Why};
+use abide::profile::judge::Judged;
+use abide::profile::next::{Next, Step, Why};
 
 use super::report::{Line, Report};
 use super::time::{here, span};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use abide::core::WallTime;
-use abide_profile::judge::Recorded;
+use abide::profile::judge::Recorded;
 use jiff::tz::TimeZone;
 
 /// `5 s`, `0.25 s`, `90 s`, `2 min 5 s`, `3 d 4 h`: no finer than two units. Seconds stay seconds

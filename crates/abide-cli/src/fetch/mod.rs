@@ -73,7 +73,9 @@ async fn fetch(args: &Args) -> anyhow::Result<Exit> {
 
     let mut places: Places = Vec::new();
     let mut each = |item: u32, parsed: &Parsed| {
-        if let Some(target) = bulk.target(&parsed.url, &parsed.wanted.headers) {
+        if let Some(target) =
+            bulk.target(&parsed.wanted.method, &parsed.url, &parsed.wanted.headers)
+        {
             places.push((item, target, parsed.priority, parsed.wanted.patience));
         }
     };

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use abide::profile::Catalogue;
 use abide::run::BulkPolicy;
 use abide::store::Store;
-use abide::{Client, Governor, Treatment};
+use abide::{Client, Governor, Named, Treatment};
 use abide_config::{Config, FetchPolicy, Flag, Use};
 use anyhow::Context;
 use http::HeaderMap;
@@ -21,6 +22,7 @@ pub(crate) struct Setup {
     pub(crate) bulk: BulkPolicy,
     pub(crate) headers: HeaderMap,
     config: Config,
+    catalogue: Arc<Catalogue>,
     fetch: FetchPolicy,
     roots: Vec<CertificateDer<'static>>,
     proxy: Option<reqwest::Proxy>,
@@ -36,6 +38,8 @@ impl Setup {
             env_proxies()?;
         }
         let config = crate::config::load(args.config.as_deref(), flags(args))?;
+        let catalogue = crate::catalogue::load(None)?;
+        crate::config::agrees(&config, &catalogue)?;
         let fetch = config.fetch();
         let mut bulk = BulkPolicy::default();
         bulk.run = config.run(None);
@@ -51,6 +55,7 @@ impl Setup {
             bulk,
             headers: headers(args)?,
             config,
+            catalogue: Arc::new(catalogue),
             fetch,
             roots: args
                 .cacert
@@ -68,21 +73,26 @@ impl Setup {
     }
 
     pub(crate) fn governor(&self, store: Arc<dyn Store>) -> anyhow::Result<Governor> {
-        let treatment = |name| Treatment {
-            policy: self.config.provider(Use::Fetch, name),
-            classify: self.config.classify(Use::Fetch, name),
+        let config = Arc::new(self.config.clone());
+        let namer = {
+            let config = Arc::clone(&config);
+            move |host: &str, port| {
+                let provider = config.provider_of(host, port)?;
+                Some(Named {
+                    provider: provider.to_owned(),
+                    profile: config.profile_named(provider),
+                })
+            }
         };
-        let default = treatment(None);
-        let mut builder = Governor::builder()
+        let governor = Governor::builder()
             .store(store)
-            .policy(default.policy)
-            .classify(default.classify);
-        for name in self.config.providers() {
-            builder = builder.treat(name, treatment(Some(name)));
-        }
-        let config = self.config.clone();
-        let namer = move |host: &str, port| config.provider_of(host, port).map(str::to_owned);
-        Ok(builder.named_by(namer).build()?)
+            .catalogue(Arc::clone(&self.catalogue))
+            .named_by(namer)
+            .treated_by(move |name, profile, at| {
+                let (policy, classify) = config.treatment(Use::Fetch, name, profile, at);
+                Treatment { policy, classify }
+            });
+        Ok(governor.build()?)
     }
 
     pub(crate) fn client(&self, governor: Governor) -> anyhow::Result<Client> {

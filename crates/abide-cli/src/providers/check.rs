@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use abide_profile::lint::{Level, lints};
-use abide_profile::trial::{Trial, trials};
-use abide_profile::{Catalogue, Profile};
+use abide::profile::lint::{Level, lints};
+use abide::profile::trial::{Trial, trials};
+use abide::profile::{Catalogue, Profile};
 
+use crate::catalogue::{add, placed, read};
 use crate::exit::Exit;
-use crate::profiles::{add, placed, read};
 use crate::shown::plain;
 
 /// What was counted.

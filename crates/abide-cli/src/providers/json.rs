@@ -1,6 +1,6 @@
 //! The same for machines.
 
-use abide_profile::{Catalogue, Profile};
+use abide::profile::{Catalogue, Profile};
 use serde_json::{Value, json};
 
 use super::words;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use abide_profile::Catalogue;
+use abide::profile::Catalogue;
 
 use super::words;
 

@@ -8,8 +8,8 @@ mod words;
 
 use std::path::PathBuf;
 
+use crate::catalogue;
 use crate::exit::{Exit, Usage};
-use crate::profiles;
 
 /// List the providers that are known, show one, or check profiles of your own.
 #[derive(Debug, clap::Args)]
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    from: profiles::From,
+    from: catalogue::From,
 }
 
 #[derive(Debug, clap::Subcommand)]

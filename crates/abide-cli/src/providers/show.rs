@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use abide_profile::format::{self, Expects, Gate, Reading, Role};
-use abide_profile::{Catalogue, Profile};
+use abide::profile::format::{self, Expects, Gate, Reading, Role};
+use abide::profile::{Catalogue, Profile};
 
 use super::words;
 use crate::shown::plain;
@@ -76,6 +76,13 @@ fn gates(page: &mut Page, told: &format::Profile) {
         }
         if let Some(cost) = gate.cost {
             page.item(2, &format!("a request costs {cost}"));
+        }
+        for cost in &gate.costs {
+            let which = [cost.methods.join(" "), cost.paths.join(" ")].join(" ");
+            page.item(2, &format!("costs {} for {}", cost.cost, which.trim()));
+        }
+        if !gate.except.is_empty() {
+            page.item(2, &format!("without {}", gate.except.join(" ")));
         }
         if !gate.methods.is_empty() || !gate.paths.is_empty() {
             let which = [gate.methods.join(" "), gate.paths.join(" ")].join(" ");

@@ -1,7 +1,7 @@
 //! Parts of a profile in words, for the list and the page.
 
-use abide_profile::format::{Amount, Contact, Evidence, Gate, Limit, Part, Profile, Source, Unit};
-use abide_profile::format::{GateScope, WindowKind};
+use abide::profile::format::{Amount, Contact, Evidence, Gate, Limit, Part, Profile, Source, Unit};
+use abide::profile::format::{GateScope, WindowKind};
 
 /// Every limit of a provider in short: `60/min, 5000/day`.
 pub(super) fn limits(profile: &Profile) -> String {

@@ -100,6 +100,9 @@ pub struct GateSpec {
     pub scope: Scope,
     /// Which of the provider's own gates it is; with the scope it picks the policy.
     pub class: GateClass,
+    /// How many of this gate's units one unit of the request's cost is: a write may count five
+    /// times where a read counts once.
+    pub weight: u32,
     /// The server will name the bucket this route belongs to: until then the gate is provisional
     /// and lets one request out at a time.
     pub provisional: bool,
@@ -112,6 +115,7 @@ impl GateSpec {
             key,
             scope,
             class: GateClass::PLAIN,
+            weight: 1,
             provisional: false,
         }
     }
@@ -124,6 +128,7 @@ pub struct GateId {
     pub(crate) generation: u32,
     /// What it stands for, should it be forgotten before it is used.
     pub(crate) scope: Scope,
+    pub(crate) weight: u32,
 }
 
 /// The most gates one request may pass.
@@ -134,8 +139,8 @@ pub const MAX_GATES: usize = 8;
 pub struct GateSet {
     ids: [GateId; MAX_GATES],
     len: u8,
-    /// No gate is named twice.
-    distinct: bool,
+    /// No gate is named twice, and all count alike.
+    plain: bool,
 }
 
 impl GateSet {
@@ -145,24 +150,38 @@ impl GateSet {
                 index: 0,
                 generation: 0,
                 scope: Scope::Account,
+                weight: 1,
             }; MAX_GATES],
             len: 0,
-            distinct: true,
+            plain: true,
         }
     }
 
     pub(crate) fn push(&mut self, id: GateId) {
         if (self.len as usize) < MAX_GATES {
-            self.distinct &= self.ids().iter().all(|other| other.index != id.index);
+            self.plain &= id.weight == 1;
+            self.plain &= self.ids().iter().all(|other| other.index != id.index);
             self.ids[self.len as usize] = id;
             self.len += 1;
         }
     }
 
-    /// Whether no gate is named twice.
+    /// Whether no gate is named twice, and all count alike.
     #[inline]
-    pub(crate) const fn is_distinct(&self) -> bool {
-        self.distinct
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// How much each gate counts, where they do not count alike.
+    pub(crate) fn weights(&self) -> Option<[u32; MAX_GATES]> {
+        let ids = self.ids();
+        ids.iter().any(|id| id.weight != 1).then(|| {
+            let mut weights = [1; MAX_GATES];
+            for (w, id) in weights.iter_mut().zip(ids) {
+                *w = id.weight;
+            }
+            weights
+        })
     }
 
     /// The gates, in the order in which they were named.

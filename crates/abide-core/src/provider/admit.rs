@@ -25,15 +25,17 @@ impl Provider {
         let mut contended = false;
         let mut blocked = false;
         let mut closed: Option<(Instant, u32)> = None;
+        let entry = Entry::new(request, set, len);
         for &g in gates {
             let gate = &self.gates[g as usize];
-            if request.cost > gate.pace.size() {
+            let cost = self.cost_of(&entry, g);
+            if cost > gate.pace.size() {
                 let mut r = Refusal::new(RefusalKind::CostTooLarge, DecidedBy::Policy);
                 r.scope = gate.scope;
                 return Admit::Refuse(Box::new(r));
             }
             contended |= !gate.queue.is_empty();
-            if gate.block(now, request.cost) != Block::None {
+            if gate.block(now, cost) != Block::None {
                 blocked = true;
                 closed = closed.max(gate.closed_until(now).map(|t| (t, g)));
             }
@@ -47,7 +49,7 @@ impl Provider {
             return self.park(request, set, len);
         }
         if !blocked && !contended {
-            let mut entry = Entry::new(request, set, len);
+            let mut entry = entry;
             entry.rank = self.ranks.newcomer(request.urgency);
             let slot = self.entries.insert(entry);
             self.charge(now, slot, None);
@@ -57,9 +59,10 @@ impl Provider {
         let rank = self.ranks.arrive(urgency, fair, cost);
         let stand = gates.iter().copied().find(|g| {
             let gate = &self.gates[*g as usize];
-            gate.is_behind(rank) || gate.block(now, cost) != Block::None
+            let here = self.cost_of(&entry, *g);
+            gate.is_behind(rank) || gate.block(now, here) != Block::None
         });
-        let mut entry = Entry::new(request, set, len);
+        let mut entry = entry;
         entry.rank = rank;
         let Some(g) = stand else {
             let slot = self.entries.insert(entry);
@@ -91,7 +94,7 @@ impl Provider {
     /// Decides nothing of its own: it is the same way with everything left out that is not there.
     #[inline]
     fn pass_at_once(&mut self, now: Instant, request: &Request) -> Option<Pass> {
-        if request.not_before > now || !request.gates.is_distinct() {
+        if request.not_before > now || !request.gates.is_plain() {
             return None;
         }
         let ids = request.gates.ids();

@@ -110,13 +110,14 @@ impl Provider {
         stands: bool,
     ) -> Option<Instant> {
         let gate = &self.gates[g as usize];
-        let base = match gate.block(now, e.cost) {
+        let cost = self.cost_of(e, g);
+        let base = match gate.block(now, cost) {
             Block::Until(t) => t,
             Block::None => now,
             Block::Probe(_) | Block::Return | Block::Lease => return None,
         };
         let (above, same) = gate.queue.cost_ahead(e.urgency);
-        let own = if stands { u64::from(e.cost) } else { 0 };
+        let own = if stands { u64::from(cost) } else { 0 };
         let keys = self.ranks.keys(e.urgency);
         let fair = keys.saturating_mul(self.ranks.backlog(e.rank));
         let ahead = above.saturating_add(same.saturating_sub(own).min(fair));

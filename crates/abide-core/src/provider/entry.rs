@@ -56,6 +56,8 @@ pub(super) struct Entry {
     pub(super) together: [u32; MAX_GATES],
     /// What only a probe or a borrower carries.
     pub(super) rare: Option<Box<Rare>>,
+    /// How much each gate counts, where they do not count alike.
+    weights: Option<Box<[u32; MAX_GATES]>>,
     /// At which gates it was charged, a bit each: two names of one bucket are charged once.
     pub(super) paid: u8,
     /// The worst verdict found so far.
@@ -84,6 +86,7 @@ impl Entry {
             order: 0,
             together: [0; MAX_GATES],
             rare: None,
+            weights: r.gates.weights().map(Box::new),
             paid: 0,
             worst: None,
         }
@@ -92,6 +95,23 @@ impl Entry {
     #[inline]
     pub(super) const fn len(&self) -> usize {
         self.len as usize
+    }
+
+    /// What it costs at the `i`-th gate of its set.
+    #[inline]
+    pub(super) fn cost_at(&self, i: usize) -> u32 {
+        self.cost.saturating_mul(self.weight(i))
+    }
+
+    /// How much its `i`-th gate counts.
+    pub(super) fn weight(&self, i: usize) -> u32 {
+        self.weights.as_ref().map_or(1, |w| w[i])
+    }
+
+    /// Whether all its gates count alike.
+    #[inline]
+    pub(super) const fn is_even(&self) -> bool {
+        self.weights.is_none()
     }
 
     /// What it carries beside a plain request.
@@ -156,6 +176,7 @@ impl Entries {
         e.hold_limit = r.hold_limit.min(r.expires);
         e.paid = 0;
         e.rare = None;
+        e.weights = None;
         e.worst = None;
         Some(i)
     }

@@ -8,17 +8,27 @@
 use super::entry::State;
 use super::{Event, Provider};
 use crate::finding::BucketId;
+use crate::gate::GateClass;
 use crate::pace::Pace;
 use crate::time::Instant;
 use crate::verdict::Scope;
 
 impl Provider {
-    pub(super) fn name_bucket(&mut self, now: Instant, slot: u32, bucket: BucketId) {
+    /// The bucket's gate is the one that is meant, or else the route's.
+    pub(super) fn name_bucket(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        bucket: BucketId,
+        class: GateClass,
+    ) {
         let e = &self.entries[slot];
-        let route = e.set[..e.len()]
+        let mut routes = e.set[..e.len()]
             .iter()
             .map(|g| self.canonical(*g))
-            .find(|g| self.gates[*g as usize].scope == Scope::Route);
+            .filter(|g| self.gates[*g as usize].scope == Scope::Route);
+        let meant = |g: &u32| self.gates[*g as usize].class == class;
+        let route = routes.clone().find(meant).or_else(|| routes.next());
         let Some(g) = route else { return };
         match self.buckets.get(&bucket).copied() {
             None => {

@@ -34,7 +34,7 @@ pub use action::{Action, Admit, Event, GateRecord, News, Pass, Start, Ticket};
 pub use settle::Outcome;
 pub use view::GateView;
 
-use entry::Entries;
+use entry::{Entries, Entry};
 
 use crate::budget::Budget;
 use crate::finding::BucketId;
@@ -174,6 +174,17 @@ impl Provider {
     fn next_id(&mut self) -> u64 {
         self.ids += 1;
         crate::dice::mix(self.instance ^ self.ids)
+    }
+
+    /// What a request costs at a gate; where two names of its set turned out to be one gate, the
+    /// higher cost.
+    fn cost_of(&self, e: &Entry, g: u32) -> u32 {
+        if e.is_even() {
+            return e.cost;
+        }
+        let places = 0..e.len();
+        let here = places.filter(|i| self.canonical(e.set[*i]) == g);
+        here.map(|i| e.cost_at(i)).max().unwrap_or(e.cost)
     }
 
     fn policy_of(&self, g: u32) -> &GatePolicy {

@@ -14,7 +14,7 @@ impl Provider {
     #[inline]
     pub(super) fn charge(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
         let e = &self.entries[slot];
-        let (set, len, cost) = (e.set, e.len(), e.cost);
+        let (set, len) = (e.set, e.len());
         let mut together = [0; MAX_GATES];
         let mut rare: Option<Box<Rare>> = None;
         let (mut seen, mut paid, mut generation) = ([0; MAX_GATES], 0, 0);
@@ -25,6 +25,7 @@ impl Provider {
                 continue;
             }
             paid |= 1 << i;
+            let cost = self.cost_of(&self.entries[slot], g);
             let gate = &mut self.gates[g as usize];
             together[i] = gate.inflight.enter();
             let due = match stood {
@@ -73,7 +74,7 @@ impl Provider {
     /// Gives back what an unsent request paid, at all its gates.
     pub(super) fn refund(&mut self, now: Instant, slot: u32) {
         let e = &self.entries[slot];
-        let (set, len, cost, at, paid) = (e.set, e.len(), e.cost, e.charged, e.paid);
+        let (set, len, at, paid) = (e.set, e.len(), e.charged, e.paid);
         let rare = e.rare();
         for (i, &g) in set[..len].iter().enumerate() {
             self.leave_gate(now, g, paid & (1 << i) != 0);
@@ -81,6 +82,7 @@ impl Provider {
                 continue;
             }
             let c = self.canonical(g);
+            let cost = self.cost_of(&self.entries[slot], c);
             let gate = &mut self.gates[c as usize];
             gate.pace.refund(at, cost);
             if let Some(l) = &mut gate.lease {

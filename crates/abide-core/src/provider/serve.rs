@@ -61,7 +61,7 @@ impl Provider {
     }
 
     pub(super) fn move_on(&mut self, now: Instant, g: u32, slot: u32) {
-        let cost = self.entries[slot].cost;
+        let cost = self.cost_of(&self.entries[slot], g);
         match self.gates[g as usize].block(now, cost) {
             Block::None => {}
             Block::Until(at) | Block::Probe(at) => {
@@ -104,7 +104,8 @@ impl Provider {
             .find(|g| {
                 let gate = &self.gates[*g as usize];
                 Some(*g) != from
-                    && (gate.is_behind(e.rank) || gate.block(now, e.cost) != Block::None)
+                    && (gate.is_behind(e.rank)
+                        || gate.block(now, self.cost_of(e, *g)) != Block::None)
             })
     }
 
@@ -137,7 +138,8 @@ impl Provider {
             gate: g,
             since: now,
         };
-        let (rank, cost) = (e.rank, e.cost);
+        let rank = e.rank;
+        let cost = self.cost_of(&self.entries[slot], g);
         self.gates[g as usize].queue.push(rank, slot, cost);
         self.mark(g);
     }

@@ -8,7 +8,8 @@ use super::close::Told;
 use super::entry::State;
 use super::{Event, Pass, Provider};
 use crate::breaker::ProbeLease;
-use crate::finding::Finding;
+use crate::finding::{Finding, Reading};
+use crate::gate::GateClass;
 use crate::hold::SetBy;
 use crate::time::Instant;
 use crate::verdict::{Health, Scope, Verdict};
@@ -99,7 +100,7 @@ impl Provider {
     pub(super) fn take_in(&mut self, now: Instant, slot: u32, finding: &Finding) {
         for r in &finding.readings {
             if let Some(bucket) = r.bucket {
-                self.name_bucket(now, slot, bucket);
+                self.name_bucket(now, slot, bucket, r.class);
             }
         }
         let e = &mut self.entries[slot];
@@ -182,8 +183,8 @@ impl Provider {
             }
         }
         // A real cost told by the answer is charged or refunded against what was reserved.
-        if let Some(real) = f.readings.iter().find_map(|r| r.cost) {
-            self.correct_cost(now, slot, real);
+        if f.readings.iter().any(|r| r.cost.is_some()) {
+            self.correct_costs(now, slot, &f.readings);
         }
     }
 
@@ -279,17 +280,29 @@ impl Provider {
         self.mark(c);
     }
 
-    pub(super) fn correct_cost(&mut self, now: Instant, slot: u32, real: u32) {
+    /// A cost told of one of the provider's own gates is that gate's; any other is told in units
+    /// of the request.
+    fn correct_costs(&mut self, now: Instant, slot: u32, told: &[Reading]) {
         let e = &self.entries[slot];
-        let (set, len, cost, charged, paid) = (e.set, e.len(), e.cost, e.charged, e.paid);
+        let (set, len, charged, paid) = (e.set, e.len(), e.charged, e.paid);
         for (i, &g) in set[..len].iter().enumerate() {
             if paid & (1 << i) == 0 {
                 continue;
             }
             let c = self.canonical(g);
-            if self.gates[c as usize]
-                .pace
-                .correct(now, charged, cost, real)
+            let class = self.gates[c as usize].class;
+            let of = |class| {
+                told.iter()
+                    .find_map(|r| r.cost.filter(|_| r.class == class))
+            };
+            let own = of(class).filter(|_| class != GateClass::PLAIN);
+            let weight = self.entries[slot].weight(i);
+            let real = own.or_else(|| Some(of(GateClass::PLAIN)?.saturating_mul(weight)));
+            let cost = self.cost_of(&self.entries[slot], c);
+            if let Some(real) = real
+                && self.gates[c as usize]
+                    .pace
+                    .correct(now, charged, cost, real)
             {
                 self.persist(c);
             }

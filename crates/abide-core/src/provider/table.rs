@@ -17,7 +17,11 @@ const LOOKS: usize = 64;
 impl Provider {
     /// Resolves the gates of a request, making those that are new. At most
     /// [`MAX_GATES`](crate::gate::MAX_GATES); further ones are ignored.
-    pub fn gates(&mut self, now: Instant, specs: &[GateSpec]) -> GateSet {
+    pub fn gates<'a>(
+        &mut self,
+        now: Instant,
+        specs: impl IntoIterator<Item = &'a GateSpec>,
+    ) -> GateSet {
         let mut set = GateSet::empty();
         for spec in specs {
             let g = self.gate(now, *spec);
@@ -25,6 +29,7 @@ impl Provider {
                 index: g,
                 generation: self.gates[g as usize].generation,
                 scope: spec.scope,
+                weight: spec.weight.max(1),
             });
         }
         set

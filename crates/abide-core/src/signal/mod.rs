@@ -123,6 +123,14 @@ impl Media {
     }
 }
 
+/// Whether a header of this name (in lower case) is known to tell of quotas.
+pub fn is_quota(name: &str) -> bool {
+    matches!(
+        names::known(name.as_bytes()),
+        Some(Known::Quota(..) | Known::RateLimit | Known::RateLimitPolicy)
+    )
+}
+
 /// Reads the head of an answer received `at`; its `Date` narrows `skew`.
 pub fn read(status: StatusCode, headers: &HeaderMap, at: Moment, skew: &mut Skew) -> Signal {
     let mut millis = Told::default();

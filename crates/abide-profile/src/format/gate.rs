@@ -23,8 +23,25 @@ pub struct Gate {
     pub limits: Vec<Limit>,
     /// The most requests on the wire at once.
     pub concurrency: Option<u32>,
-    /// What one request costs here, in the units of the limits. 1 when absent.
+    /// Requests to these paths do not pass it after all.
+    pub except: Vec<String>,
+    /// What one request costs here, in the units of the limits. 1 when absent. Where an answer
+    /// tells the real cost, the difference is settled then.
     pub cost: Option<u32>,
+    /// What some requests cost instead: the first that fits counts. 0 for nothing.
+    pub costs: Vec<Cost>,
+}
+
+/// What some requests cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Cost {
+    /// Methods; all when empty.
+    pub methods: Vec<String>,
+    /// Path templates; all when empty.
+    pub paths: Vec<String>,
+    /// In the units of the gate's limits.
+    pub cost: u32,
 }
 
 /// How wide a gate is.

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use self::agent::{Contact, Credential};
-pub use self::gate::{Gate, GateScope, Limit, Part, Tenant, WindowKind};
+pub use self::gate::{Cost, Gate, GateScope, Limit, Part, Tenant, WindowKind};
 pub use self::policy::{Allowance, Idempotency, Policy, Role};
 pub use self::reading::Reading;
 pub use self::rule::{Body, Inspect, Match, Media, Rule, Scalar, Status};

@@ -13,6 +13,8 @@ pub struct Rule {
     /// One line why; shown by `abide explain`.
     pub why: String,
 
+    /// Tried before the rules of a profile that stands on this one, instead of after them.
+    pub first: bool,
     /// Statuses: `429`, `"5xx"`, `"500-504"`.
     pub status: Vec<Status>,
     /// Methods of the request.

@@ -12,8 +12,8 @@ pub struct Source {
     pub trailer: Option<String>,
     /// A JSONPath (RFC 9535) into the body: the first node that fits counts.
     pub json: Option<String>,
-    /// A regular expression over the text of the body (or, with `header`, over that header's
-    /// value); what its first group captured counts.
+    /// A regular expression over the text of the body (or, with `header` or `json`, over what is
+    /// told there); what its first group captured counts.
     pub text: Option<String>,
     /// A number that is always the same.
     pub value: Option<f64>,

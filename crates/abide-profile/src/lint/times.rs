@@ -17,7 +17,9 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Found) {
         let Some(header) = &source.header else {
             continue;
         };
-        if is_count(header) && source.key.is_none() && source.text.is_none() {
+        // A limit told as a rate tells the time of one unit.
+        let plain = source.key.is_none() && source.text.is_none();
+        if is_count(header) && plain && source.unit != Some(Unit::PerSecond) {
             let what = format!("{header:?} sounds like a count, and is read as a time");
             found.warn(place.clone(), what);
         }

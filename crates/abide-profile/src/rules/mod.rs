@@ -30,6 +30,7 @@ use self::condition::Condition;
 use self::quota::Quota;
 use self::reader::Reader;
 use self::view::View;
+use crate::extend::Origin;
 use crate::format::{Amount, Inspect, Profile, Rule};
 use crate::gates::Gates;
 use crate::problem::{Place, Problem};
@@ -98,11 +99,11 @@ pub enum Wants {
 }
 
 impl Rules {
-    /// Makes the rules of a profile whose parents were merged in; `names` tells whose each rule
-    /// is.
+    /// Makes the rules of a profile whose parents were merged in; `origins` tells whose each
+    /// rule is.
     pub(crate) fn new(
         profile: &Profile,
-        names: &[String],
+        origins: &[Origin],
         gates: &Gates,
         problems: &mut Vec<Problem>,
     ) -> Self {
@@ -110,7 +111,7 @@ impl Rules {
         let mut rules = Vec::new();
         for (i, rule) in profile.rules.iter().enumerate() {
             let place = top.key("rule").item(i);
-            let name = names.get(i).cloned().unwrap_or_default();
+            let name = origins.get(i).map(|o| o.name.clone()).unwrap_or_default();
             rules.push(Compiled::new(rule, name, gates, &place, problems));
         }
         let mut quotas = Vec::new();
@@ -137,7 +138,10 @@ impl Rules {
         let rule = index.map(|i| &self.rules[i]);
         let ignored = rule.is_some_and(|r| r.ignore_readings);
         let quotas = self.quotas.iter().filter(|_| !ignored);
-        let mut readings: Vec<_> = quotas.filter_map(|q| q.read(&view)).collect();
+        let told = quotas.filter_map(|q| Some((q.read(&view)?, q.is_of_common_names())));
+        let (mut readings, common): (Vec<_>, Vec<bool>) = told.unzip();
+        // The profile knows better what those names mean here.
+        let superseded = common.contains(&true);
         let turned_away = turned_away(rule, answer);
         let mut parts = Parts::default();
         let own = rule.map_or(&[][..], |r| &r.asks);
@@ -157,6 +161,7 @@ impl Rules {
             return (None, None);
         }
         parts.readings = readings;
+        parts.ignore_readings = superseded;
         let Some(rule) = rule else {
             return (None, Some(parts));
         };
@@ -164,7 +169,7 @@ impl Rules {
         parts.health = rule.health;
         parts.gate = rule.gate;
         parts.ignore_ask = rule.ignore_ask;
-        parts.ignore_readings = rule.ignore_readings;
+        parts.ignore_readings |= rule.ignore_readings;
         parts.boundary = rule
             .boundary
             .as_ref()

@@ -1,6 +1,7 @@
 //! Quotas told in words of a provider's own.
 
 use abide_core::finding::{BucketId, Reading};
+use abide_core::signal::is_quota;
 use abide_core::{GateClass, Hint, Instant, Scope};
 
 use super::reader::Reader;
@@ -90,6 +91,12 @@ impl Quota {
         .filter_map(|(name, reader)| Some((name, reader.as_ref()?)))
     }
 
+    /// Whether it reads headers that are understood without a profile too.
+    pub(crate) fn is_of_common_names(&self) -> bool {
+        let headers = self.readers().filter_map(Reader::header);
+        headers.map(http::HeaderName::as_str).any(is_quota)
+    }
+
     pub(crate) fn needs_body(&self) -> bool {
         self.readers().any(Reader::needs_body)
     }
@@ -116,7 +123,7 @@ impl Quota {
             || remaining.is_some()
             || cost.is_some()
             || bucket.is_some()
-            || reset.is_some();
+            || reset.is_some() && !self.reset.as_ref().is_some_and(Reader::is_constant);
         told.then(|| {
             let mut reading = Reading::default();
             reading.scope = Some(self.gate.0);

@@ -25,7 +25,7 @@ pub(crate) struct Reader {
 enum Spot {
     Header(HeaderName, Option<Expression>),
     Trailer(HeaderName),
-    Json(Path),
+    Json(Path, Option<Expression>),
     Text(Expression),
     Value(f64),
 }
@@ -37,7 +37,7 @@ impl Reader {
             s.trailer.is_some(),
             s.json.is_some(),
             s.value.is_some(),
-            s.text.is_some() && s.header.is_none(),
+            s.text.is_some() && s.header.is_none() && s.json.is_none(),
         ];
         if places.iter().filter(|p| **p).count() != 1 {
             problems.push(Problem::new(
@@ -77,7 +77,7 @@ impl Reader {
             if let Err(why) = path.check() {
                 problems.push(Problem::new(place.key("json"), why));
             }
-            Spot::Json(path)
+            Spot::Json(path, text)
         } else if let Some(text) = text {
             Spot::Text(text)
         } else {
@@ -96,7 +96,12 @@ impl Reader {
 
     /// Whether it looks into the body.
     pub(crate) const fn needs_body(&self) -> bool {
-        matches!(self.spot, Spot::Json(_) | Spot::Text(_))
+        matches!(self.spot, Spot::Json(..) | Spot::Text(_))
+    }
+
+    /// Whether it is the same in every answer.
+    pub(crate) const fn is_constant(&self) -> bool {
+        matches!(self.spot, Spot::Value(_))
     }
 
     /// Whether it looks at headers or trailers.
@@ -107,7 +112,7 @@ impl Reader {
     /// The member of the body's top object it looks into, where it looks into one.
     pub(crate) fn top(&self) -> Option<&str> {
         match &self.spot {
-            Spot::Json(path) => path.top(),
+            Spot::Json(path, _) => path.top(),
             _ => None,
         }
     }
@@ -124,7 +129,7 @@ impl Reader {
     pub(crate) fn place(&self) -> Option<String> {
         match &self.spot {
             Spot::Header(name, _) | Spot::Trailer(name) => Some(name.to_string()),
-            Spot::Json(path) => Some(path.text().to_owned()),
+            Spot::Json(path, _) => Some(path.text().to_owned()),
             Spot::Text(_) => Some("the text of the body".to_owned()),
             Spot::Value(_) => None,
         }
@@ -203,11 +208,14 @@ impl Reader {
         match &self.spot {
             Spot::Header(name, text) => self.of_lines(view.headers(), name, text.as_ref(), read),
             Spot::Trailer(name) => self.of_lines(view.answer.trailers?, name, None, read),
-            Spot::Json(path) => {
+            Spot::Json(path, text) => {
                 let nodes = path.get()?.query(view.json()?);
-                nodes.iter().find_map(|node| match node {
-                    Value::String(text) => self.part(text.as_bytes(), &mut read),
-                    Value::Number(n) => read(n.to_string().as_bytes()),
+                nodes.iter().find_map(|node| match (node, text) {
+                    (Value::String(told), Some(text)) => {
+                        read(text.get()?.captures(told.as_bytes())?.get(1)?.as_bytes())
+                    }
+                    (Value::String(told), None) => self.part(told.as_bytes(), &mut read),
+                    (Value::Number(n), _) => read(n.to_string().as_bytes()),
                     _ => None,
                 })
             }

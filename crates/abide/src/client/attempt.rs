@@ -5,17 +5,21 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use abide_core::budget::RepeatCause;
-use abide_core::call::{Attempt, Call, CallPolicy, Plan, Safety};
-use abide_core::classify::{Answer, RequestView, Transport, TransportKind, classify, of_transport};
+use abide_core::call::{Attempt, Call, CallPolicy, Plan};
+use abide_core::classify::{Answer, RequestView, Transport, TransportKind, of_transport};
 use abide_core::provider::Outcome;
 use abide_core::refusal::Refusal;
-use abide_core::{Finding, Instant, Moment, Scope, signal};
+use abide_core::{Finding, Instant, Moment, Scope, Signal, signal};
+use abide_profile::Wants;
 use bytes::Bytes;
 use http::header::ACCEPT;
+use http::{HeaderMap, StatusCode};
 
+use super::hooks::{Hooks, Refused};
 use super::redirect;
 use super::{CallOptions, Client};
 use crate::error::{Error, LastAnswer, TurnedAway};
+use crate::inspect::{self, Sampled, Watch};
 use crate::permit::{Admission, Permit};
 use crate::response::{BodyError, Response};
 use crate::shard::Handle;
@@ -25,55 +29,16 @@ use crate::transport;
 /// How long a body that nobody waits for may take to be read away.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// Where a bulk run has a say in its items' calls.
-pub(crate) trait Hooks: Send {
-    /// Asks for leave to send; the default waits for it.
-    fn acquire(
-        &mut self,
-        shard: &Handle,
-        admission: &Admission,
-        call: &mut Call,
-    ) -> impl Future<Output = Result<Permit, Refused>> + Send {
-        async {
-            Permit::acquire(shard, admission, call)
-                .await
-                .map_err(Refused::Turned)
-        }
-    }
+/// One exchange: an answer as far as it was looked at, or what it failed of.
+type Exchange = Result<Seen, Transport>;
 
-    /// Reads the body as part of the attempt; the default leaves it to the caller.
-    fn collect(
-        &mut self,
-        _response: &mut Response,
-    ) -> impl Future<Output = Result<(), BodyError>> + Send {
-        async { Ok(()) }
-    }
-
-    /// Whether an answer that broke off in its body may be asked for again: only while nothing of
-    /// it has reached the caller.
-    const REPEATS_BODIES: bool = false;
-
-    /// An attempt was refused and a repeat is planned; `false` gives up.
-    fn repeats_after(&mut self, _now: Instant, _finding: &Finding) -> bool {
-        true
-    }
+/// An answer as far as it was looked at before anything was decided.
+struct Seen {
+    inner: reqwest::Response,
+    signal: Signal,
+    sampled: Sampled,
+    wants: Wants,
 }
-
-/// Why there was no leave to send.
-pub(crate) enum Refused {
-    /// Turned away by the machine.
-    Turned(Box<Refusal>),
-    /// The caller itself left.
-    Left,
-}
-
-/// A call without a run around it.
-pub(crate) struct Plain;
-
-impl Hooks for Plain {}
-
-/// One exchange: an answer, or what it failed of.
-type Exchange = Result<reqwest::Response, Transport>;
 
 impl Client {
     pub(crate) fn policy(&self, options: &CallOptions) -> CallPolicy {
@@ -92,28 +57,28 @@ impl Client {
     ) -> Result<Response, Error> {
         let governor = &self.inner.governor;
         let shared = governor.shared();
-        let safety = options
-            .safety
-            .unwrap_or_else(|| Safety::of(request.method()));
-        let mut call = Call::new(self.policy(options), safety, shared.clock.now());
         let mut hops = 0;
         if let Some(t) = options.attempt_timeout {
             *request.timeout_mut() = Some(t);
         }
         let known = options.target.clone();
-        let Some(mut target) = known.or_else(|| governor.target(request.url(), request.headers()))
+        let Some(mut target) =
+            known.or_else(|| governor.target(request.method(), request.url(), request.headers()))
         else {
             return Err(Error::Request("its URL names no host".to_owned()));
         };
-        let mut shard = governor.provider(&target.provider);
+        let mut shard = governor.provider_of(&target);
+        let safety = options.safety.unwrap_or_else(|| shard.safety(&request));
+        let mut call = Call::new(self.policy(options), safety, shared.clock.now());
         loop {
             let permit = self
                 .admit(&shard, &target, options, &mut call, hooks)
                 .await?;
+            let (method, path) = (request.method().clone(), request.url().path().to_owned());
             let view = RequestView {
-                method: &request.method().clone(),
-                path: "/",
-                accepts_json: accepts_json(&request),
+                method: &method,
+                path: &path,
+                accepts_json: accepts_json(&request) || shard.profile().expects_json(),
             };
             let (sent, again) = outgoing(&mut request, &call);
             self.inner.sent.fetch_add(1, Ordering::Relaxed);
@@ -124,9 +89,21 @@ impl Client {
                 let at = shared.clock.moment();
                 return Err(turned(&shard, call.out_of_time(), at, None, None));
             };
-            let exchange: Exchange = exchange.map_err(|e| transport::read(&e, false));
             let at = shared.clock.moment();
-            let read = self.read(&shard, &view, &exchange, at);
+            let exchange: Exchange = match exchange {
+                Ok(inner) => {
+                    let left = call.time_left(at.now);
+                    match within(left, Self::look(&shard, &view, inner, at)).await {
+                        Some(seen) => Ok(seen),
+                        None => {
+                            drop(permit);
+                            return Err(turned(&shard, call.out_of_time(), at, None, None));
+                        }
+                    }
+                }
+                Err(e) => Err(transport::read(&e, false)),
+            };
+            let read = self.read(&shard, &view, &exchange);
             permit.observe(&read.finding);
             let mut plan = self.plan(&shard, &mut call, &read, again);
             if matches!(plan, Plan::Again)
@@ -136,8 +113,9 @@ impl Client {
                 plan = Plan::Fail(Box::new(call.give_up(&read.finding)));
             }
             match (plan, exchange) {
-                (Plan::Return, Ok(inner)) => {
-                    let mut response = self.response(inner, permit, read.finding, &call);
+                (Plan::Return, Ok(seen)) => {
+                    let mut response =
+                        self.response(&shard, &view, seen, permit, read.finding, &call);
                     let to = match redirect::is_redirect(response.status()) {
                         true if self.inner.max_redirects > 0 => {
                             redirect::location(request.url(), response.headers())
@@ -146,20 +124,39 @@ impl Client {
                         _ => None,
                     };
                     let Some(to) = to else {
-                        let Err(e) = hooks.collect(&mut response).await else {
-                            return Ok(response);
-                        };
-                        let BodyError::Broken(t) = e else {
-                            return Err(e.into());
-                        };
-                        drop(response);
-                        let mut read = self.read(&shard, &view, &Err(t), shared.clock.moment());
-                        read.retry_on |= H::REPEATS_BODIES && shard.classify().retry_on.repeats();
-                        match self.plan(&shard, &mut call, &read, again) {
-                            Plan::Fail(refusal) => {
-                                let at = shared.clock.moment();
-                                return Err(turned(&shard, *refusal, at, None, Some(t)));
+                        let (mut read, last, broken) = match hooks.collect(&mut response).await {
+                            Ok(()) if H::REPEATS_BODIES && response.late => {
+                                let status = response.status();
+                                let last = LastAnswer {
+                                    status,
+                                    sample: Bytes::new(),
+                                };
+                                let finding = response.finding().clone();
+                                (self.found(&shard, status, finding), Some(last), None)
                             }
+                            Ok(()) => return Ok(response),
+                            Err(BodyError::Broken(t)) => {
+                                let mut read = self.read(&shard, &view, &Err(t));
+                                read.retry_on |=
+                                    H::REPEATS_BODIES && shard.classify().retry_on.repeats();
+                                (read, None, Some(t))
+                            }
+                            Err(e) => return Err(e.into()),
+                        };
+                        let at = shared.clock.moment();
+                        let mut plan = self.plan(&shard, &mut call, &read, again);
+                        if matches!(plan, Plan::Again)
+                            && read.finding.holds
+                            && !hooks.repeats_after(at.now, &read.finding)
+                        {
+                            read.retry_on = false;
+                            plan = Plan::Fail(Box::new(call.give_up(&read.finding)));
+                        }
+                        match plan {
+                            Plan::Fail(refusal) => {
+                                return Err(turned(&shard, *refusal, at, last, broken));
+                            }
+                            Plan::Return if broken.is_none() => return Ok(response),
                             Plan::Again | Plan::Return => continue,
                         }
                     };
@@ -186,23 +183,23 @@ impl Client {
                     }
                     redirect::follow(&mut request, status, to);
                     call.redirected(not_before);
-                    if options.safety.is_none() {
-                        call.set_safety(Safety::of(request.method()));
-                    }
-                    let next = governor.target(request.url(), request.headers());
+                    let next = governor.target(request.method(), request.url(), request.headers());
                     target = next.ok_or_else(|| redirects(&shard, "to no host".into()))?;
-                    shard = governor.provider(&target.provider);
+                    shard = governor.provider_of(&target);
+                    if options.safety.is_none() {
+                        call.set_safety(shard.safety(&request));
+                    }
                 }
-                (Plan::Again, Ok(inner)) => {
-                    let response = self.response(inner, permit, read.finding, &call);
+                (Plan::Again, Ok(seen)) => {
+                    let response = self.response(&shard, &view, seen, permit, read.finding, &call);
                     self.drained(response, 0, &call).await;
                 }
                 (Plan::Again | Plan::Return, Err(_)) => {
                     permit.settle(&outcome(&read));
                 }
-                (Plan::Fail(refusal), Ok(inner)) => {
-                    let status = inner.status();
-                    let response = self.response(inner, permit, read.finding, &call);
+                (Plan::Fail(refusal), Ok(seen)) => {
+                    let status = seen.inner.status();
+                    let response = self.response(&shard, &view, seen, permit, read.finding, &call);
                     let keep = shard.classify().body_sample;
                     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
                     let sample = self.drained(response, keep, &call).await;
@@ -280,34 +277,41 @@ impl Client {
         }
     }
 
-    fn read(&self, shard: &Handle, view: &RequestView<'_>, e: &Exchange, at: Moment) -> Read {
+    /// Reads the head of an answer, and as much of its body as the rules of its provider need.
+    async fn look(
+        shard: &Handle,
+        view: &RequestView<'_>,
+        mut inner: reqwest::Response,
+        at: Moment,
+    ) -> Seen {
+        let (status, headers) = (inner.status(), inner.headers());
+        let signal = shard.skewed(|skew| signal::read(status, headers, at, skew));
+        let answer = head(&signal, headers);
+        let wants = inspect::wants(shard.profile(), view, &answer);
+        let mut sampled = Sampled::default();
+        if wants == Wants::Before {
+            sampled = Sampled::read(&mut inner, sample_size(shard)).await;
+        }
+        Seen {
+            inner,
+            signal,
+            sampled,
+            wants,
+        }
+    }
+
+    fn read(&self, shard: &Handle, view: &RequestView<'_>, e: &Exchange) -> Read {
         match e {
-            Ok(response) => {
-                let (status, headers) = (response.status(), response.headers());
-                let signal = shard.skewed(|skew| signal::read(status, headers, at, skew));
-                let answer = Answer {
-                    signal: &signal,
-                    headers,
-                    sample: None,
-                    complete: true,
-                    trailers: None,
-                };
-                let finding = classify(view, &answer, None, shard.classify());
-                let retry_on = shard.classify().retry_on.covers(status, &finding);
-                let refused = finding.verdict.is_refusal();
-                if refused {
-                    self.inner.refused.fetch_add(1, Ordering::Relaxed);
+            Ok(seen) => {
+                let (status, headers) = (seen.inner.status(), seen.inner.headers());
+                let mut answer = head(&seen.signal, headers);
+                let sample = seen.sampled.bytes(sample_size(shard));
+                if seen.wants == Wants::Before {
+                    answer.sample = Some(&sample);
+                    answer.complete = seen.sampled.ended;
                 }
-                Read {
-                    finding,
-                    retry_on,
-                    cause: if refused {
-                        RepeatCause::Refusal
-                    } else {
-                        RepeatCause::Failure
-                    },
-                    unsent: false,
-                }
+                let finding = inspect::judged(shard.profile(), view, &answer, shard.classify());
+                self.found(shard, status, finding)
             }
             Err(t) => Read {
                 finding: of_transport(t),
@@ -321,21 +325,69 @@ impl Client {
         }
     }
 
+    /// What a finding about an answer means for the call.
+    fn found(&self, shard: &Handle, status: StatusCode, finding: Finding) -> Read {
+        let refused = finding.verdict.is_refusal();
+        if refused {
+            self.inner.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        Read {
+            retry_on: shard.classify().retry_on.covers(status, &finding),
+            finding,
+            cause: if refused {
+                RepeatCause::Refusal
+            } else {
+                RepeatCause::Failure
+            },
+            unsent: false,
+        }
+    }
+
     fn response(
         &self,
-        inner: reqwest::Response,
+        shard: &Handle,
+        view: &RequestView<'_>,
+        seen: Seen,
         permit: Permit,
         finding: Finding,
         call: &Call,
     ) -> Response {
+        let unseen = match seen.wants {
+            Wants::Nothing => false,
+            Wants::Before => !seen.sampled.ended,
+            Wants::Beside => true,
+        };
+        let watch = unseen.then(|| {
+            let answer = head(&seen.signal, seen.inner.headers());
+            let most = sample_size(shard);
+            Watch::new(shard.profile(), view, &answer, most, &seen.sampled)
+        });
         Response {
-            inner,
+            inner: seen.inner,
+            sampled: seen.sampled,
+            watch,
             permit: Some(permit),
             finding,
+            late: false,
             attempts: call.attempts(),
             waited: call.total_waited(),
         }
     }
+}
+
+/// An answer of which only the head is known.
+const fn head<'a>(signal: &'a Signal, headers: &'a HeaderMap) -> Answer<'a> {
+    Answer {
+        signal,
+        headers,
+        sample: None,
+        complete: false,
+        trailers: None,
+    }
+}
+
+fn sample_size(shard: &Handle) -> usize {
+    usize::try_from(shard.classify().body_sample).unwrap_or(usize::MAX)
 }
 
 /// What goes on the wire, and whether it could go again: a body that is a stream or too large to

@@ -5,6 +5,7 @@
 //! the next one asks.
 
 mod attempt;
+mod hooks;
 mod redirect;
 
 use std::fmt;
@@ -18,7 +19,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::Semaphore;
 
-pub(crate) use attempt::{Hooks, Refused};
+pub(crate) use hooks::{Hooks, Refused};
 
 use crate::error::Error;
 use crate::governor::Governor;
@@ -190,7 +191,7 @@ impl Client {
         request: reqwest::Request,
         options: CallOptions,
     ) -> Result<Response, Error> {
-        self.run(request, &options, &mut attempt::Plain).await
+        self.run(request, &options, &mut hooks::Plain).await
     }
 
     /// Requests put on the wire by this client and its clones.

@@ -83,8 +83,13 @@ impl Bulk {
     }
 
     /// The target of an item, for [`add`](Self::add).
-    pub fn target(&self, url: &url::Url, headers: &http::HeaderMap) -> Option<Target> {
-        self.client.governor().target(url, headers)
+    pub fn target(
+        &self,
+        method: &http::Method,
+        url: &url::Url,
+        headers: &http::HeaderMap,
+    ) -> Option<Target> {
+        self.client.governor().target(method, url, headers)
     }
 
     /// Adds an item; a smaller `priority` goes first within its provider. `patience` is the

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use abide_core::call::Call;
+use abide_core::call::{Call, Safety};
 use abide_core::refusal::RefusalKind;
 use abide_core::run::{End, Item, LaneId, Turn};
 use abide_core::{Finding, Instant, Verdict};
@@ -123,8 +123,8 @@ pub(super) async fn work<S: Source, K: Sink>(
     };
     let mut wanted = wanted;
     let name = wanted.name.take();
-    let (request, mut options, patience) = prepare(driver, l.shard.name(), item, wanted);
-    options.target = Some(l.target.clone());
+    let (request, mut options, patience) = prepare(driver, &l.shard, item, wanted);
+    options.target = (!l.coarse).then(|| l.target.clone());
     let write = options.before_start.is_some();
     let mut hooks = ItemHooks {
         driver,
@@ -174,7 +174,7 @@ pub(super) async fn work<S: Source, K: Sink>(
 
 fn prepare<S: Source, K: Sink>(
     driver: &Arc<Driver<S, K>>,
-    lane: &str,
+    shard: &Handle,
     item: Item,
     wanted: Wanted,
 ) -> (reqwest::Request, CallOptions, Patience) {
@@ -182,12 +182,11 @@ fn prepare<S: Source, K: Sink>(
     *request.headers_mut() = wanted.headers;
     *request.body_mut() = wanted.body.map(Into::into);
     let safety = wanted.safety;
-    let writes = safety.unwrap_or_else(|| abide_core::call::Safety::of(request.method()))
-        == abide_core::call::Safety::Write;
-    let run = driver.policy.run_of(lane);
+    let writes = safety.unwrap_or_else(|| shard.safety(&request)) == Safety::Write;
+    let run = driver.policy.run_of(shard.name());
     let all = wanted.patience.unwrap_or(run.patience);
     let once = run.wait_max.map_or(all, |most| all.min(most));
-    let mut call = driver.policy.call_of(lane).clone();
+    let mut call = driver.policy.call_of(shard.name()).clone();
     call.patience = once;
     call.wait_max = None;
     let mut options = CallOptions {

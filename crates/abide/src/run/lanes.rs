@@ -39,11 +39,17 @@ impl Closed {
     }
 }
 
+/// The lanes of one provider that tell routes apart. A run of fifty thousand pages may know as
+/// many routes; what follows shares lanes by account, and is told of wider closings only.
+const FINE: usize = 256;
+
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) shard: Handle,
     pub(super) target: Target,
-    keys: [GateKey; 2],
+    /// Its items go to different routes.
+    pub(super) coarse: bool,
+    keys: Vec<GateKey>,
     pub(super) closed: watch::Sender<Closed>,
 }
 
@@ -67,12 +73,21 @@ impl Lanes {
         patience: Option<Duration>,
     ) -> LaneId {
         let usual = policy.run_of(&target.provider);
+        let many = self.by_provider.get(&target.provider);
+        let coarse = many.is_some_and(|l| l.len() >= FINE) && !self.by_target.contains_key(target);
+        let wide;
+        let target = if coarse {
+            wide = target.without_routes();
+            &wide
+        } else {
+            target
+        };
         let longer = patience.filter(|p| *p > usual.patience);
         let known = self.by_target.get(target);
         let id = known.and_then(|lanes| lanes[usize::from(longer.is_some())]);
         let id = id.unwrap_or_else(|| {
             let id = run.lane_with(usual.clone());
-            self.open_lane(governor, target, id, longer.is_some());
+            self.open_lane(governor, target, id, longer.is_some(), coarse);
             id
         });
         if let Some(patience) = longer {
@@ -81,8 +96,15 @@ impl Lanes {
         id
     }
 
-    fn open_lane(&mut self, governor: &Governor, target: &Target, id: LaneId, longer: bool) {
-        let shard = governor.provider(&target.provider);
+    fn open_lane(
+        &mut self,
+        governor: &Governor,
+        target: &Target,
+        id: LaneId,
+        longer: bool,
+        coarse: bool,
+    ) {
+        let shard = governor.provider_of(target);
         let keys = shard.keys(target);
         self.by_provider
             .entry(Arc::clone(shard.name()))
@@ -91,6 +113,7 @@ impl Lanes {
         self.all.push(Lane {
             shard,
             target: target.clone(),
+            coarse,
             keys,
             closed: watch::Sender::new(Closed::default()),
         });

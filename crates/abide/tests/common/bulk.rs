@@ -47,7 +47,9 @@ pub(crate) async fn run(client: &Client, policy: BulkPolicy, urls: &[String]) ->
 pub(crate) async fn run_wanted(client: &Client, policy: BulkPolicy, items: Vec<Wanted>) -> Ran {
     let mut bulk = Bulk::new(client, policy);
     for (item, wanted) in (0..).zip(&items) {
-        let target = bulk.target(&wanted.url, &wanted.headers).unwrap();
+        let target = bulk
+            .target(&wanted.method, &wanted.url, &wanted.headers)
+            .unwrap();
         bulk.add(&target, item, 3, wanted.patience);
     }
     let kept = Arc::new(Kept::default());

@@ -62,6 +62,17 @@ impl Reply {
         self
     }
 
+    pub(crate) fn saying(mut self, text: impl Into<Vec<u8>>) -> Self {
+        if let Self::Answer { body, .. } = &mut self {
+            *body = text.into();
+        }
+        self
+    }
+
+    pub(crate) fn json(self, text: impl Into<Vec<u8>>) -> Self {
+        self.header("Content-Type", "application/json").saying(text)
+    }
+
     pub(crate) fn sized(mut self, len: usize) -> Self {
         if let Self::Answer { body, .. } = &mut self {
             *body = vec![b'x'; len];

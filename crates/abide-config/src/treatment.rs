@@ -1,0 +1,195 @@
+//! How a provider of the catalogue is treated: what its profile knows, and what somebody said.
+//!
+//! What is known of a provider's limits is never loosened by accident: limits of one's own come
+//! on top of it, and all must have room. Only `override = true` puts them in its place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use abide_core::policy::{GatePolicy, ProviderPolicy};
+use abide_core::{ClassifyPolicy, Moment};
+use abide_profile::{Catalogue, Choice, Profile};
+
+use crate::config::{Config, Use};
+use crate::error::{ConfigError, Origin};
+use crate::policy::View;
+
+/// The gates a section can speak of, and the prefix of its knobs.
+const GATES: [(&str, &str); 3] = [
+    ("provider", ""),
+    ("account", "account."),
+    ("route", "route."),
+];
+
+impl Config {
+    /// The policies of a provider with this profile.
+    pub fn treatment(
+        &self,
+        of: Use,
+        provider: &str,
+        profile: &Profile,
+        at: Moment,
+    ) -> (ProviderPolicy, ClassifyPolicy) {
+        let mut policy = self.provider(of, Some(provider));
+        let mut classify = self.classify(of, Some(provider));
+        let given = self.given(of, Some(provider));
+        let choice = Choice {
+            plan: given.get("plan"),
+        };
+        profile.apply(&mut policy, &mut classify, &choice, at);
+        given.classify(&mut classify);
+        let over = given.get("override").unwrap_or(false);
+        given.tighten("", over, &mut policy.provider);
+        given.tighten("account.", over, &mut policy.account);
+        given.tighten("route.", over, &mut policy.route);
+        for class in &mut policy.classes {
+            given.common(over, class);
+        }
+        (policy, classify)
+    }
+
+    /// The profile that a provider's section means: the one it names, or that of its name, or of
+    /// its hosts.
+    pub fn profile_of(&self, provider: &str, all: &Catalogue) -> Option<Arc<Profile>> {
+        if let Some(name) = self.profile_named(provider) {
+            return all.get(&name);
+        }
+        all.get(provider).or_else(|| {
+            let mut hosts = self.hosts(provider);
+            hosts.find_map(|h| all.find(&h.to_string(), 443, "/"))
+        })
+    }
+
+    /// The profile that a provider's section names.
+    pub fn profile_named(&self, provider: &str) -> Option<String> {
+        self.given(Use::Call, Some(provider)).get("profile")
+    }
+
+    /// Everything that is said about providers and does not go with what is known of them.
+    pub fn against(&self, all: &Catalogue) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        for provider in self.providers() {
+            let named = self.effective(Use::Call, Some(provider), "profile");
+            if let Some(named) = named
+                && let Some(name) = self.profile_named(provider)
+                && all.get(&name).is_none()
+            {
+                let near = crate::lookup::meant(&name, all.names());
+                let help = near.map(|n| format!("did you mean {n:?}?"));
+                let message = format!("there is no profile {name:?}");
+                errors.push(ConfigError::new(named.origin.clone(), message).with_help(help));
+            }
+            if let Some(profile) = self.profile_of(provider, all) {
+                for of in [Use::Call, Use::Fetch] {
+                    errors.extend(self.loosened(of, provider, &profile));
+                }
+            }
+        }
+        errors.sort();
+        errors.dedup();
+        errors
+    }
+
+    /// Limits that are said to be wider than what is known, without `override`.
+    fn loosened(&self, of: Use, provider: &str, profile: &Profile) -> Vec<ConfigError> {
+        let given = self.given(of, Some(provider));
+        if given.get("override") == Some(true) {
+            return Vec::new();
+        }
+        let plan: Option<String> = given.get("plan");
+        let mut errors = Vec::new();
+        for (name, prefix) in GATES {
+            let gates = profile.told().gates.iter().filter(|g| g.name == name);
+            for gate in gates {
+                let known = gate
+                    .limits
+                    .iter()
+                    .filter(|l| l.plan.is_none() || l.plan == plan);
+                let known = known.filter_map(|l| {
+                    let per = abide_profile::duration(&l.per).ok()?;
+                    Some((f64::from(l.count) / per.as_secs_f64(), l))
+                });
+                let widest = known.max_by(|a, b| a.0.total_cmp(&b.0));
+                let key = format!("{prefix}rate");
+                let said: Option<crate::units::Rate> = given.get(&key);
+                if let (Some((widest, limit)), Some(rate)) = (widest, said)
+                    && f64::from(rate.count) / rate.per.as_secs_f64() > widest
+                {
+                    errors.extend(self.wider(
+                        of,
+                        provider,
+                        &key,
+                        &format!("{} in {}", limit.count, limit.per),
+                        profile,
+                    ));
+                }
+                let key = format!("{prefix}concurrency");
+                if let (Some(known), Some(said)) = (gate.concurrency, given.get::<u32>(&key))
+                    && said > known
+                {
+                    errors.extend(self.wider(of, provider, &key, &format!("{known}"), profile));
+                }
+            }
+        }
+        errors
+    }
+
+    fn wider(
+        &self,
+        of: Use,
+        provider: &str,
+        key: &str,
+        known: &str,
+        profile: &Profile,
+    ) -> Option<ConfigError> {
+        let said = self.effective(of, Some(provider), key)?;
+        // What was said of all providers together means no word on this one.
+        let on_this = matches!(said.origin, Origin::File { .. }) && self.is_own(provider, key);
+        on_this.then(|| {
+            let message = format!(
+                "{key} = {} is wider than what {} is known to allow ({known})",
+                said.value,
+                profile.name()
+            );
+            let help = "set override = true in this section if you have other terms".to_owned();
+            ConfigError::new(said.origin.clone(), message).with_help(Some(help))
+        })
+    }
+}
+
+impl View<'_> {
+    /// Adds what somebody said of one kind of gate.
+    fn tighten(&self, prefix: &str, over: bool, gate: &mut GatePolicy) {
+        let own = self.windows(prefix);
+        if over && !own.is_empty() {
+            gate.windows = own;
+        } else {
+            for window in own {
+                if !gate.windows.contains(&window) {
+                    gate.windows.push(window);
+                }
+            }
+        }
+        if let Some(n) = self.get::<u32>(&format!("{prefix}concurrency")) {
+            gate.concurrency = if over { n } else { n.min(gate.concurrency) };
+        }
+        self.common(over, gate);
+    }
+
+    /// Adds what somebody said of all gates alike.
+    fn common(&self, over: bool, gate: &mut GatePolicy) {
+        if self.value("pace.adaptive").is_some() && !self.is("pace.adaptive", "auto") {
+            gate.adaptive = self.is("pace.adaptive", "on");
+        }
+        let steps = ["ladder.steps", "ladder.base", "ladder.factor", "ladder.max"];
+        if steps.iter().any(|key| self.value(key).is_some()) {
+            gate.ladder = self.ladder();
+        }
+        if let Some(floor) = self.get::<Duration>("hold.floor") {
+            gate.floor = if over { floor } else { floor.max(gate.floor) };
+        }
+        self.put("hold.max", &mut gate.hold_max);
+        self.put("probe.lease", &mut gate.probe_lease);
+        self.put("probe.gap", &mut gate.probe_gap);
+    }
+}

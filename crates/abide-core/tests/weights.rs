@@ -1,0 +1,99 @@
+//! One request that counts differently at the gates it passes.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
+use std::time::Duration;
+
+use abide_core::gate::{GateKey, GateSpec};
+use abide_core::pace::{Sliding, Window};
+use abide_core::policy::{GatePolicy, ProviderPolicy};
+use abide_core::provider::{Action, Admit, Outcome, Pass, Provider, Request, Start};
+use abide_core::{Finding, GateClass, Instant, Reading, Scope};
+
+/// Ten points in ten seconds, beside an account without a limit.
+fn provider() -> Provider {
+    let mut policy = ProviderPolicy::default();
+    let mut points = GatePolicy::default();
+    points.gentle = false;
+    points.windows = vec![Window::from(Sliding::new(10, Duration::from_secs(10)))];
+    policy.classes = vec![points];
+    Provider::new(policy, 1)
+}
+
+fn specs(weight: u32) -> [GateSpec; 2] {
+    let mut points = GateSpec::new(GateKey(2), Scope::Account);
+    points.class = GateClass::nth(0);
+    points.weight = weight;
+    [GateSpec::new(GateKey(1), Scope::Provider), points]
+}
+
+fn send(p: &mut Provider, now: Instant, weight: u32) -> Option<Pass> {
+    let request = Request::new(p.gates(now, &specs(weight)));
+    match p.admit(now, &request) {
+        Admit::Go(pass) => match p.start(now, pass) {
+            Start::Go(pass) => Some(pass),
+            Start::Back(_) => None,
+        },
+        _ => None,
+    }
+}
+
+fn answered(p: &mut Provider, now: Instant, pass: Pass, cost: Option<u32>) {
+    let mut finding = Finding::success();
+    if let Some(cost) = cost {
+        let mut reading = Reading::default();
+        reading.class = GateClass::nth(0);
+        reading.cost = Some(cost);
+        finding.readings.push(reading);
+    }
+    p.settle(now, pass, &Outcome::Answered(finding));
+}
+
+#[test]
+fn a_write_counts_five_where_a_read_counts_one() {
+    let mut p = provider();
+    let now = Instant::from_secs(100);
+    for weight in [5, 1, 1, 1, 1, 1] {
+        let pass = send(&mut p, now, weight).unwrap();
+        answered(&mut p, now, pass, None);
+    }
+    assert!(send(&mut p, now, 1).is_none(), "ten points are spent");
+    let later = Instant::from_secs(110);
+    p.wake(later);
+    assert!(matches!(p.poll(), Some(Action::Grant(..))));
+}
+
+#[test]
+fn one_that_never_fits_is_refused_at_once() {
+    let mut p = provider();
+    let request = Request::new(p.gates(Instant::from_secs(1), &specs(11)));
+    assert!(matches!(
+        p.admit(Instant::from_secs(1), &request),
+        Admit::Refuse(_)
+    ));
+}
+
+#[test]
+fn an_unsent_one_gets_back_what_it_paid() {
+    let mut p = provider();
+    let now = Instant::from_secs(100);
+    let request = Request::new(p.gates(now, &specs(10)));
+    let Admit::Go(pass) = p.admit(now, &request) else {
+        panic!("there is room");
+    };
+    p.settle(now, pass, &Outcome::NotSent);
+    assert!(send(&mut p, now, 10).is_some());
+}
+
+#[test]
+fn sc_p18_a_cost_told_afterwards_is_settled_at_its_gate() {
+    let mut p = provider();
+    let now = Instant::from_secs(100);
+    let pass = send(&mut p, now, 5).unwrap();
+    answered(&mut p, now, pass, Some(9));
+    assert!(send(&mut p, now, 2).is_none(), "nine of ten are spent");
+    let mut p = provider();
+    let pass = send(&mut p, now, 5).unwrap();
+    answered(&mut p, now, pass, Some(2));
+    assert!(send(&mut p, now, 8).is_some(), "two of ten are spent");
+}

@@ -1,0 +1,187 @@
+//! Looking into bodies, where the rules of a provider ask for it.
+//!
+//! An answer that a rule may turn into a refusal is kept back until the rule decides, since only
+//! what the caller has not seen can be asked for again. At most the sample is kept back, and for
+//! a short while: a body that takes longer is judged by what came. A stream that never ends as
+//! data does (server-sent events, JSON by lines) is handed on at once. Behind the sample only the
+//! members of the top object that rules look into are picked out, and judged at the body's end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use abide_core::classify::{Answer, ClassifyPolicy, RequestView, Transport, classify};
+use abide_core::{Finding, Signal};
+use abide_profile::{Profile, Scanner, Wants};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Method, header};
+
+use crate::shard::Handle;
+use crate::transport;
+
+/// How long an answer is kept back at most.
+const KEPT_BACK: Duration = Duration::from_secs(5);
+
+/// What was read of a body before the caller sees it.
+#[derive(Debug, Default)]
+pub(crate) struct Sampled {
+    pub(crate) pieces: VecDeque<Bytes>,
+    /// It is all there is.
+    pub(crate) ended: bool,
+    /// It broke off after that.
+    pub(crate) failure: Option<Transport>,
+}
+
+impl Sampled {
+    /// Reads at most so many bytes and a little more, for a while.
+    pub(crate) async fn read(inner: &mut reqwest::Response, most: usize) -> Self {
+        let mut sampled = Self::default();
+        let reading = async {
+            let mut read = 0;
+            while read < most {
+                match inner.chunk().await {
+                    Ok(Some(piece)) => {
+                        read += piece.len();
+                        sampled.pieces.push_back(piece);
+                    }
+                    Ok(None) => {
+                        sampled.ended = true;
+                        break;
+                    }
+                    Err(e) => {
+                        sampled.failure = Some(transport::read(&e, true));
+                        break;
+                    }
+                }
+            }
+        };
+        // Whatever came by then is judged; reading goes on where it stopped.
+        let _ = tokio::time::timeout(KEPT_BACK, reading).await;
+        sampled
+    }
+
+    /// As one piece, at most so long.
+    pub(crate) fn bytes(&self, most: usize) -> Bytes {
+        if let [only] = self.pieces.as_slices().0
+            && self.pieces.len() == 1
+        {
+            return only.slice(..only.len().min(most));
+        }
+        let mut all = BytesMut::new();
+        for piece in &self.pieces {
+            let room = most - all.len();
+            all.extend_from_slice(&piece[..piece.len().min(room)]);
+        }
+        all.freeze()
+    }
+}
+
+/// What the body of an answer is needed for.
+pub(crate) fn wants(profile: &Profile, request: &RequestView<'_>, answer: &Answer<'_>) -> Wants {
+    match profile.rules().wants(request, answer) {
+        Wants::Before if answer.signal.status.is_success() && is_stream(answer.headers) => {
+            Wants::Beside
+        }
+        wants => wants,
+    }
+}
+
+fn is_stream(headers: &HeaderMap) -> bool {
+    let Some(kind) = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|v| v.to_str().ok())
+    else {
+        return false;
+    };
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    [
+        "text/event-stream",
+        "application/x-ndjson",
+        "application/jsonl",
+    ]
+    .iter()
+    .any(|stream| kind.eq_ignore_ascii_case(stream))
+}
+
+/// Rules that look at a body while it is read.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    profile: Arc<Profile>,
+    signal: Signal,
+    method: Method,
+    path: String,
+    accepts_json: bool,
+    most: usize,
+    sample: BytesMut,
+    longer: bool,
+    scanner: Option<Scanner>,
+}
+
+impl Watch {
+    pub(crate) fn new(
+        profile: &Arc<Profile>,
+        request: &RequestView<'_>,
+        answer: &Answer<'_>,
+        most: usize,
+        sampled: &Sampled,
+    ) -> Self {
+        let tops = profile.rules().tops(request, answer);
+        let wanted = |tops: Vec<&str>| tops.into_iter().map(str::to_owned).collect();
+        let mut watch = Self {
+            profile: Arc::clone(profile),
+            signal: answer.signal.clone(),
+            method: request.method.clone(),
+            path: request.path.to_owned(),
+            accepts_json: request.accepts_json,
+            most,
+            sample: BytesMut::new(),
+            longer: false,
+            scanner: tops.map(wanted).map(Scanner::new),
+        };
+        for piece in &sampled.pieces {
+            watch.feed(piece);
+        }
+        watch
+    }
+
+    pub(crate) fn feed(&mut self, piece: &[u8]) {
+        let room = (self.most - self.sample.len()).min(piece.len());
+        self.sample.extend_from_slice(&piece[..room]);
+        self.longer |= room < piece.len();
+        if let Some(scanner) = &mut self.scanner {
+            scanner.feed(piece);
+        }
+    }
+
+    /// What the whole body says; `None` when that is nothing beyond its head.
+    pub(crate) fn finding(self, inner: &reqwest::Response, shard: &Handle) -> Option<Finding> {
+        let sample = match self.longer {
+            true => self.scanner?.found()?.into(),
+            false => self.sample.freeze(),
+        };
+        let request = RequestView {
+            method: &self.method,
+            path: &self.path,
+            accepts_json: self.accepts_json,
+        };
+        let answer = Answer {
+            signal: &self.signal,
+            headers: inner.headers(),
+            sample: Some(&sample),
+            complete: true,
+            trailers: None,
+        };
+        self.profile.rules().decide(&request, &answer).1?;
+        Some(judged(&self.profile, &request, &answer, shard.classify()))
+    }
+}
+
+/// What an answer means by the rules of its provider.
+pub(crate) fn judged(
+    profile: &Profile,
+    request: &RequestView<'_>,
+    answer: &Answer<'_>,
+    policy: &ClassifyPolicy,
+) -> Finding {
+    classify(request, answer, Some(&**profile.rules()), policy)
+}
