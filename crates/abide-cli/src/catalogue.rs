@@ -1,11 +1,13 @@
 //! The catalogue in force: the built-in profiles, and the user's own.
 //!
 //! A user's profiles are the files `*.toml` in the folder `profiles` of the user's configuration,
-//! or in the folder that `ABIDE_PROFILES` names. They are read in the order of their names.
+//! or in the folder that `ABIDE_PROFILES` names, in the order of their names; then the sections
+//! `[profiles.NAME]` of abide.toml.
 
 use std::path::{Path, PathBuf};
 
 use abide::profile::Catalogue;
+use abide_config::Config;
 use anyhow::Context;
 use etcetera::BaseStrategy;
 
@@ -18,8 +20,29 @@ const LARGEST: u64 = 1 << 20;
 ///
 /// # Errors
 /// When one of the user's cannot be used: what is wrong, with file, line and column.
-pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Catalogue> {
+pub(crate) fn load(folder: Option<&Path>, config: &Config) -> anyhow::Result<Catalogue> {
     let mut all = Catalogue::built_in();
+    let mut wrong = Vec::new();
+    files(folder, &mut all, &mut wrong)?;
+    for (name, text, origin) in config.profiles() {
+        if let Err(e) = all.add(&origin.to_string(), text.to_owned()) {
+            let lines = e.faults.iter();
+            wrong.extend(lines.map(|f| format!("{origin}: [profiles.{name}]: {}", f.what)));
+        }
+    }
+    if wrong.is_empty() {
+        Ok(all)
+    } else {
+        Err(Usage(wrong.join("\n")).into())
+    }
+}
+
+/// Adds the user's files.
+fn files(
+    folder: Option<&Path>,
+    all: &mut Catalogue,
+    wrong: &mut Vec<String>,
+) -> anyhow::Result<()> {
     let (folder, wanted) = match folder {
         Some(folder) => (Some(folder.to_owned()), true),
         None => match std::env::var_os("ABIDE_PROFILES").filter(|v| !v.is_empty()) {
@@ -28,10 +51,10 @@ pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Catalogue> {
         },
     };
     let Some(folder) = folder else {
-        return Ok(all);
+        return Ok(());
     };
     if !wanted && !folder.is_dir() {
-        return Ok(all);
+        return Ok(());
     }
     let what = || format!("the profiles in {} cannot be read", folder.display());
     let mut files = Vec::new();
@@ -42,7 +65,6 @@ pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Catalogue> {
         }
     }
     files.sort();
-    let mut wrong = Vec::new();
     for path in files {
         let name = path.display().to_string();
         let text = read(&path)?;
@@ -53,11 +75,7 @@ pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Catalogue> {
             }));
         }
     }
-    if wrong.is_empty() {
-        Ok(all)
-    } else {
-        Err(Usage(wrong.join("\n")).into())
-    }
+    Ok(())
 }
 
 /// Reads a profile's file.
