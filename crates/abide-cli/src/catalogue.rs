@@ -1,11 +1,13 @@
 //! The catalogue in force: the built-in profiles, and the user's own.
 //!
 //! A user's profiles are the files `*.toml` in the folder `profiles` of the user's configuration,
-//! or in the folder that `ABIDE_PROFILES` names. They are read in the order of their names.
+//! or in the folder that `ABIDE_PROFILES` names, in the order of their names; then the sections
+//! `[profiles.NAME]` of abide.toml.
 
 use std::path::{Path, PathBuf};
 
 use abide::profile::{Catalogue, Fault};
+use abide_config::Config;
 use anyhow::Context;
 use etcetera::BaseStrategy;
 
@@ -21,12 +23,17 @@ pub(crate) struct From {
     /// else profiles/ in the user's configuration folder]
     #[arg(long, value_name = "DIR", global = true)]
     profiles: Option<PathBuf>,
+    /// The configuration file, whose [profiles.NAME] count too [default: abide.toml here, else in
+    /// the user's configuration folder]
+    #[arg(long, env = "ABIDE_CONFIG", value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
 }
 
 impl From {
     /// The built-in profiles and the user's.
     pub(crate) fn load(&self) -> anyhow::Result<Catalogue> {
-        load(self.profiles.as_deref())
+        let config = crate::config::load(self.config.as_deref(), Vec::new())?;
+        load(self.profiles.as_deref(), &config)
     }
 }
 
@@ -34,8 +41,29 @@ impl From {
 ///
 /// # Errors
 /// When one of the user's cannot be used: what is wrong, with file, line and column.
-pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Catalogue> {
+pub(crate) fn load(folder: Option<&Path>, config: &Config) -> anyhow::Result<Catalogue> {
     let mut all = Catalogue::built_in();
+    let mut wrong = Vec::new();
+    files(folder, &mut all, &mut wrong)?;
+    for (name, text, origin) in config.profiles() {
+        if let Err(e) = all.add(&origin.to_string(), text.to_owned()) {
+            let lines = e.faults.iter();
+            wrong.extend(lines.map(|f| format!("{origin}: [profiles.{name}]: {}", f.what)));
+        }
+    }
+    if wrong.is_empty() {
+        Ok(all)
+    } else {
+        Err(Usage(wrong.join("\n")).into())
+    }
+}
+
+/// Adds the user's files.
+fn files(
+    folder: Option<&Path>,
+    all: &mut Catalogue,
+    wrong: &mut Vec<String>,
+) -> anyhow::Result<()> {
     let (folder, wanted) = match folder {
         Some(folder) => (Some(folder.to_owned()), true),
         None => match std::env::var_os("ABIDE_PROFILES").filter(|v| !v.is_empty()) {
@@ -44,10 +72,10 @@ pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Catalogue> {
         },
     };
     let Some(folder) = folder else {
-        return Ok(all);
+        return Ok(());
     };
     if !wanted && !folder.is_dir() {
-        return Ok(all);
+        return Ok(());
     }
     let what = || format!("the profiles in {} cannot be read", folder.display());
     let mut files = Vec::new();
@@ -62,8 +90,8 @@ pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Catalogue> {
     for path in files {
         own.push((path.display().to_string(), read(&path)?));
     }
-    add(&mut all, own).map_err(|wrong| Usage(wrong.join("\n")))?;
-    Ok(all)
+    wrong.extend(add(all, own).err().into_iter().flatten());
+    Ok(())
 }
 
 /// Adds profiles; one that extends another one is added after it, whatever the files' names.

@@ -59,7 +59,10 @@ pub(crate) fn agrees(config: &Config, all: &Catalogue) -> anyhow::Result<()> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.verb {
         Verb::Show { json } => {
-            let config = load(args.config.as_deref(), Vec::new())?;
+            let mut config = load(args.config.as_deref(), Vec::new())?;
+            let all = crate::catalogue::load(None, &config)?;
+            agrees(&config, &all)?;
+            config.know(&all);
             if *json {
                 println!("{:#}", abide_config::show_json(&config));
             } else {
@@ -77,6 +80,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             if !errors.is_empty() {
                 return Err(usage(&errors));
             }
+            let config = load(Some(&path), Vec::new())?;
+            let all = crate::catalogue::load(None, &config)?;
+            agrees(&config, &all)?;
             println!("{}: nothing is wrong", path.display());
         }
         Verb::Init { file, force } => init(file.as_deref(), *force)?,

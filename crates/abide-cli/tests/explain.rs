@@ -1,5 +1,10 @@
 //! `abide explain` as its user meets it.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests stop at the first surprise"
+)]
+
 mod common;
 
 use std::io::Write as _;
@@ -40,6 +45,7 @@ impl Place {
             .env("HOME", self.0.path())
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("ABIDE_PROFILES")
+            .env_remove("ABIDE_CONFIG")
             .env("TZ", "UTC")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

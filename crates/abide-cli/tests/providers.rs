@@ -1,5 +1,10 @@
 //! `abide providers` as its user meets it.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests stop at the first surprise"
+)]
+
 mod common;
 
 use std::process::{Command, Output, Stdio};
@@ -64,6 +69,7 @@ impl Place {
             .env("HOME", self.0.path())
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("ABIDE_PROFILES")
+            .env_remove("ABIDE_CONFIG")
             .stdin(Stdio::null())
             .output()
             .unwrap()
@@ -176,7 +182,7 @@ fn a_sound_profile_passes_its_check() {
     assert_eq!(code(&out), 0, "{}", said(&out));
     assert_eq!(
         said(&out),
-        "1 files: 0 wrong, 0 warnings; tests: 3 passed, 0 failed\n"
+        "1 file: 0 wrong, 0 warnings; tests: 3 passed, 0 failed\n"
     );
 }
 
@@ -196,7 +202,7 @@ fn whatever_is_wrong_is_told_with_its_place() {
         "warning: title is missing",
         "broken.toml:29:",
         "test \"another mistake\": verdict: expected banned, got client_error (the status)",
-        "1 files: 1 wrong, 1 warnings; tests: 2 passed, 1 failed",
+        "1 file: 1 wrong, 1 warning; tests: 2 passed, 1 failed",
     ] {
         assert!(text.contains(wanted), "{wanted}\n{text}");
     }
@@ -208,8 +214,24 @@ fn warnings_fail_when_asked_for() {
     place.write("odd.toml", &OWN.replace("title = \"Mine\"\n", ""));
     let out = place.run(&["check", "odd.toml"]);
     assert_eq!(code(&out), 0, "{}", said(&out));
-    assert!(said(&out).contains("0 wrong, 1 warnings"), "{}", said(&out));
+    assert!(said(&out).contains("0 wrong, 1 warning"), "{}", said(&out));
     assert_eq!(code(&place.run(&["check", "odd.toml", "--strict"])), 1);
     assert_eq!(code(&place.run(&["check", "nowhere.toml"])), 74);
     assert_eq!(code(&place.run(&["check"])), 2);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let place = Place::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_abide"))
+        .args(["providers", "--json"])
+        .current_dir(place.0.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!((code(&out), err(&out)), (0, String::new()));
 }

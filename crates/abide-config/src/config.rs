@@ -1,5 +1,7 @@
 //! The configuration: its layers, and what is in force.
 
+use std::collections::BTreeMap;
+
 use crate::error::Origin;
 use crate::file::Sections;
 use crate::knob::Knob;
@@ -32,13 +34,16 @@ pub struct Effective<'a> {
 /// Everything that was configured.
 ///
 /// What counts, in this order: a flag, an environment variable, the section of the provider, the
-/// section `[fetch]` (in a bulk run), the section `[defaults]`, the built-in default. A provider's
+/// section `[fetch]` (in a bulk run), the section `[defaults]`, the provider's profile, the
+/// built-in default. A provider's
 /// section comes before `[fetch]` since it is somebody's word on exactly this provider.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     pub(crate) flags: Layer,
     pub(crate) env: Layer,
     pub(crate) sections: Sections,
+    /// What the profiles of the configured providers say.
+    pub(crate) known: BTreeMap<String, Layer>,
 }
 
 impl Config {
@@ -48,6 +53,7 @@ impl Config {
     pub fn effective(&self, of: Use, provider: Option<&str>, key: &str) -> Option<Effective<'_>> {
         let knob = Knob::find(key)?;
         let fetch = of == Use::Fetch;
+        let known = provider.and_then(|p| self.known.get(p));
         let provider = provider.and_then(|p| self.sections.providers.get(p));
         let found = self
             .flags
@@ -55,7 +61,8 @@ impl Config {
             .or_else(|| self.env.get(key))
             .or_else(|| provider?.layer.get(key))
             .or_else(|| self.sections.fetch.get(key).filter(|_| fetch))
-            .or_else(|| self.sections.defaults.get(key));
+            .or_else(|| self.sections.defaults.get(key))
+            .or_else(|| known?.get(key));
         let (value, origin) = match found {
             Some((value, origin)) => (value, origin),
             None => (knob.default_value(fetch), &Origin::Default),
@@ -71,6 +78,12 @@ impl Config {
     pub(crate) fn is_own(&self, provider: &str, key: &str) -> bool {
         let provider = self.sections.providers.get(provider);
         provider.is_some_and(|p| p.layer.get(key).is_some())
+    }
+
+    /// The profiles the file has itself: name, text, and where it begins.
+    pub fn profiles(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {
+        let all = self.sections.profiles.iter();
+        all.map(|(name, (text, origin))| (name.as_str(), text.as_str(), origin))
     }
 
     /// The names of the providers that have a section.

@@ -21,6 +21,8 @@ pub enum Origin {
     },
     /// A flag on the command line, by its name.
     Flag(String),
+    /// What is known of the provider: a profile, by its name.
+    Profile(String),
 }
 
 impl fmt::Display for Origin {
@@ -30,6 +32,7 @@ impl fmt::Display for Origin {
             Self::Env(name) => f.write_str(name),
             Self::File { path, line, column } => write!(f, "{path}:{line}:{column}"),
             Self::Flag(name) => f.write_str(name),
+            Self::Profile(name) => write!(f, "profile {name}"),
         }
     }
 }

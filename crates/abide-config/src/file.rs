@@ -67,6 +67,8 @@ pub(crate) struct Sections {
     pub(crate) defaults: Layer,
     pub(crate) fetch: Layer,
     pub(crate) providers: BTreeMap<String, Provider>,
+    /// Profiles of the user's own: their text, and where they begin.
+    pub(crate) profiles: BTreeMap<String, (String, Origin)>,
 }
 
 /// A provider as the file names it.
@@ -120,20 +122,23 @@ impl Reader<'_> {
                 ("defaults", Some(t)) => self.knobs(t, "", Place::Defaults, &mut out.defaults),
                 ("fetch", Some(t)) => self.knobs(t, "", Place::Fetch, &mut out.fetch),
                 ("providers", Some(t)) => self.providers(t, out),
-                (name @ ("defaults" | "fetch" | "providers"), None) => {
+                ("profiles", Some(t)) => self.profiles(t, out),
+                (name @ ("defaults" | "fetch" | "profiles" | "providers"), None) => {
                     let message = format!("expected a section [{name}], found a value");
                     self.fail(&value.span(), message, None);
                 }
                 (name, _) => {
-                    let sections = ["defaults", "fetch", "providers"];
+                    let sections = ["defaults", "fetch", "profiles", "providers"];
                     let help = match meant(name, sections) {
                         Some(near) => Some(format!("did you mean [{near}]?")),
                         None if Knob::find(name).is_some() => {
                             Some("it belongs into a section, as [defaults]".to_owned())
                         }
-                        None => {
-                            Some("there are [defaults], [fetch] and [providers.NAME]".to_owned())
-                        }
+                        None => Some(
+                            "there are [defaults], [fetch], [providers.NAME] and \
+                                 [profiles.NAME]"
+                                .to_owned(),
+                        ),
                     };
                     self.fail(
                         &key.span(),
@@ -175,6 +180,28 @@ impl Reader<'_> {
             }
             self.knobs(table, "", Place::Provider, &mut provider.layer);
             out.providers.insert(name.to_owned(), provider);
+        }
+    }
+
+    /// Profiles are read by those who know their format; here only their text is taken out.
+    fn profiles(&mut self, table: &DeTable<'_>, out: &mut Sections) {
+        let whole: toml::Table = self.file.text.parse().unwrap_or_default();
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            let told = whole.get("profiles").and_then(|p| p.get(name));
+            let Some(mut told) = told.and_then(toml::Value::as_table).cloned() else {
+                let message = format!("expected a section [profiles.{}]", short(name));
+                self.fail(&value.span(), message, None);
+                continue;
+            };
+            told.insert("name".to_owned(), toml::Value::String(name.to_owned()));
+            match toml::to_string(&told) {
+                Ok(text) => {
+                    let origin = self.origin(&key.span());
+                    out.profiles.insert(name.to_owned(), (text, origin));
+                }
+                Err(e) => self.fail(&value.span(), e.to_string(), None),
+            }
         }
     }
 

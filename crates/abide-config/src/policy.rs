@@ -66,7 +66,8 @@ takes! {
 impl View<'_> {
     pub(crate) fn value(&self, key: &str) -> Option<&Value> {
         let found = self.config.effective(self.of, self.provider, key)?;
-        (!self.given || *found.origin != Origin::Default).then_some(found.value)
+        let said = !matches!(found.origin, Origin::Default | Origin::Profile(_));
+        (!self.given || said).then_some(found.value)
     }
 
     pub(crate) fn get<T: Take>(&self, key: &str) -> Option<T> {

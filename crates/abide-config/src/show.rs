@@ -28,7 +28,9 @@ fn sections(config: &Config) -> Vec<(String, Option<&str>, Vec<Effective<'_>>)> 
     ];
     for name in config.providers() {
         let layer = &config.sections.providers[name].layer;
-        let own = all(Use::Call, Some(name)).filter(|e| layer.has(e.knob.key));
+        let known = config.known.get(name);
+        let own = all(Use::Call, Some(name))
+            .filter(|e| layer.has(e.knob.key) || known.is_some_and(|k| k.has(e.knob.key)));
         let header = if name.contains('.') {
             format!("providers.\"{name}\"")
         } else {

@@ -12,6 +12,9 @@ use abide_profile::{Catalogue, Choice, Profile};
 
 use crate::config::{Config, Use};
 use crate::error::{ConfigError, Origin};
+use crate::kind::Raw;
+use crate::knob::Knob;
+use crate::layer::Layer;
 use crate::policy::View;
 
 /// The gates a section can speak of, and the prefix of its knobs.
@@ -58,6 +61,19 @@ impl Config {
             let mut hosts = self.hosts(provider);
             hosts.find_map(|h| all.find(&h.to_string(), 443, "/"))
         })
+    }
+
+    /// Takes in what the profiles of the configured providers say, so that it is shown with its
+    /// origin.
+    pub fn know(&mut self, all: &Catalogue) {
+        let names: Vec<String> = self.providers().map(str::to_owned).collect();
+        for provider in names {
+            let Some(profile) = self.profile_of(&provider, all) else {
+                continue;
+            };
+            let layer = layer(&profile);
+            self.known.insert(provider, layer);
+        }
     }
 
     /// The profile that a provider's section names.
@@ -155,6 +171,40 @@ impl Config {
             ConfigError::new(said.origin.clone(), message).with_help(Some(help))
         })
     }
+}
+
+/// What a profile says that a knob can say too.
+fn layer(profile: &Profile) -> Layer {
+    let mut layer = Layer::default();
+    let origin = Origin::Profile(profile.name().to_owned());
+    let mut set = |key: &'static str, raw: Raw| {
+        let value = Knob::find(key).and_then(|k| k.kind.read(&raw));
+        if let Some(value) = value {
+            layer.set(key, value, origin.clone());
+        }
+    };
+    let told = &profile.told().policy;
+    let texts = |all: &[String]| Raw::List(all.iter().cloned().map(Raw::Plain).collect());
+    if let Some(floor) = &told.floor {
+        set("hold.floor", Raw::Plain(floor.clone()));
+    }
+    if let Some(max) = &told.hold_max {
+        set("hold.max", Raw::Plain(max.clone()));
+    }
+    if let Some(zero) = &told.hint_zero {
+        set("hint.zero", Raw::Plain(zero.clone()));
+    }
+    if !told.ladder.is_empty() {
+        set("ladder.steps", texts(&told.ladder));
+    }
+    if !told.hold_on.is_empty() {
+        let statuses: Vec<String> = told.hold_on.iter().map(u16::to_string).collect();
+        set("hold.on", texts(&statuses));
+    }
+    if !told.retry_on.is_empty() {
+        set("retry.on", texts(&told.retry_on));
+    }
+    layer
 }
 
 impl View<'_> {

@@ -41,9 +41,11 @@ fn send(p: &mut Provider, now: Instant, weight: u32) -> Option<Pass> {
 fn answered(p: &mut Provider, now: Instant, pass: Pass, cost: Option<u32>) {
     let mut finding = Finding::success();
     if let Some(cost) = cost {
-        let mut reading = Reading::default();
-        reading.class = GateClass::nth(0);
-        reading.cost = Some(cost);
+        let reading = Reading {
+            class: GateClass::nth(0),
+            cost: Some(cost),
+            ..Reading::default()
+        };
         finding.readings.push(reading);
     }
     p.settle(now, pass, &Outcome::Answered(finding));

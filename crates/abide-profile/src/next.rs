@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use abide_core::budget::{Budget, BudgetPolicy, RepeatCause};
 use abide_core::call::{Attempt, Call, CallPolicy, Plan, Safety};
+use abide_core::classify::ClassifyPolicy;
+use abide_core::policy::ProviderPolicy;
 use abide_core::{Instant, Verdict};
 use http::Method;
 
+use crate::gates::Choice;
 use crate::judge::{Judged, Recorded, judge};
 use crate::profile::Profile;
 
@@ -69,16 +72,34 @@ pub fn next(profile: &Profile, recorded: &Recorded, method: &Method, body: Optio
     let safety = if reads { Safety::Read } else { Safety::Write };
     let policy = CallPolicy::default();
     let patience = policy.patience;
-    let step = step(&judged, policy, safety);
+    let step = step(&judged, held(profile, &judged), policy, safety);
     Next {
         method: method.clone(),
-        why: why(&judged, safety, step, patience),
+        why: why(&judged, safety, step),
         step,
         patience,
     }
 }
 
-fn step(judged: &Judged, policy: CallPolicy, safety: Safety) -> Step {
+/// How long the gates that an answer closes stay closed; `None` where it closes none. Where nobody
+/// says, a gate begins at the foot of its ladder.
+pub fn held(profile: &Profile, judged: &Judged) -> Option<Duration> {
+    let finding = &judged.finding;
+    if !finding.holds {
+        return None;
+    }
+    if judged.asked.is_some() {
+        return judged.wait;
+    }
+    let mut policy = ProviderPolicy::default();
+    let mut classify = ClassifyPolicy::default();
+    profile.apply(&mut policy, &mut classify, &Choice::default(), judged.at);
+    let gate = policy.gate(finding.scope);
+    let first = gate.ladder.wait(0).max(gate.floor);
+    Some(first.max(finding.wait.unwrap_or_default()))
+}
+
+fn step(judged: &Judged, held: Option<Duration>, policy: CallPolicy, safety: Safety) -> Step {
     let now = judged.at.now;
     let patience = policy.patience;
     let mut call = Call::new(policy, safety, now);
@@ -97,7 +118,6 @@ fn step(judged: &Judged, policy: CallPolicy, safety: Safety) -> Step {
     let mut budget = Budget::new(BudgetPolicy::default());
     // The longest backoff that the dice can give: what is told to a person is never early.
     let plan = call.plan(now, &attempt, &mut budget, 1.0);
-    let held = judged.wait.filter(|_| judged.finding.holds);
     match plan {
         Plan::Return => Step::Return,
         // A hold is waited out at its gate, which turns away whom it outlasts.
@@ -115,21 +135,17 @@ fn step(judged: &Judged, policy: CallPolicy, safety: Safety) -> Step {
     }
 }
 
-fn why(judged: &Judged, safety: Safety, step: Step, patience: Duration) -> Why {
-    let verdict = judged.finding.verdict;
-    match step {
-        Step::Return => Why::Answer,
-        Step::Again(_) => Why::Reads,
-        Step::TurnedAway(_) if !judged.again && !judged.retry_on => Why::Final,
-        Step::TurnedAway(_) => match verdict {
-            Verdict::QuotaExhausted | Verdict::Banned => Why::TooLong,
-            _ if safety == Safety::Read && judged.wait.is_some_and(|d| d > patience) => {
-                Why::Impatient
-            }
-            _ if safety == Safety::Read => Why::Final,
-            Verdict::RateLimited => Why::RefusedWrite,
-            _ => Why::Write,
-        },
+fn why(judged: &Judged, safety: Safety, step: Step) -> Why {
+    match (step, judged.finding.verdict) {
+        (Step::Return, _) => Why::Answer,
+        (Step::Again(_), _) => Why::Reads,
+        _ if !judged.again && !judged.retry_on => Why::Final,
+        (_, Verdict::QuotaExhausted | Verdict::Banned) => Why::TooLong,
+        // Whatever else may be sent again was only kept by its patience.
+        _ if safety == Safety::Read && judged.retry_on => Why::Impatient,
+        _ if safety == Safety::Read => Why::Final,
+        (_, Verdict::RateLimited) => Why::RefusedWrite,
+        _ => Why::Write,
     }
 }
 
@@ -175,6 +191,11 @@ mod tests {
         assert_eq!(
             get(429, Some("90000")),
             (Step::TurnedAway(Some(at(90_000))), Why::TooLong)
+        );
+        assert_eq!(
+            get(429, None),
+            (Step::Again(at(1)), Why::Reads),
+            "the foot of the ladder"
         );
         assert_eq!(get(200, None), (Step::Return, Why::Answer));
         assert_eq!(get(404, None), (Step::Return, Why::Answer));

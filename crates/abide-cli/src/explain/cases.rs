@@ -9,13 +9,22 @@ use abide::profile::judge::judge;
 
 use super::input::{name, read};
 use crate::exit::{Exit, Usage};
-use crate::shown::plain;
+use crate::shown::{plain, print};
 
 #[derive(Default)]
 struct Tally {
     passed: usize,
     failed: usize,
     disputed: usize,
+    /// What is printed.
+    out: String,
+}
+
+impl Tally {
+    fn say(&mut self, what: &str) {
+        self.out.push_str(&plain(what));
+        self.out.push('\n');
+    }
 }
 
 pub(super) fn run(
@@ -40,10 +49,12 @@ pub(super) fn run(
         let at = format!("{}:{}", name(cases), i + 1);
         one(all, line, &at, &argued, verbose, &mut tally);
     }
-    println!(
+    let end = format!(
         "{} passed, {} failed, {} disputed",
         tally.passed, tally.failed, tally.disputed
     );
+    tally.say(&end);
+    print(&tally.out)?;
     Ok(if tally.failed > 0 {
         Exit::Failed
     } else {
@@ -69,7 +80,7 @@ fn one(
     if let Some(argument) = argued.get(&case.id) {
         tally.disputed += 1;
         if verbose {
-            println!("{}: disputed: {}", plain(&case.id), plain(argument));
+            tally.say(&format!("{}: disputed: {argument}", case.id));
         }
         return;
     }
@@ -90,11 +101,11 @@ fn one(
     let rule = judged.rule.map_or_else(|| "the status".to_owned(), |r| r.0);
     for d in differences {
         let told = format!("expected {}, got {} ({rule})", d.expected, d.got);
-        println!("{}: {}: {}", plain(&case.id), d.field, plain(&told));
+        tally.say(&format!("{}: {}: {told}", case.id, d.field));
     }
 }
 
 fn fail(what: &str, tally: &mut Tally) {
     tally.failed += 1;
-    println!("{}", plain(what));
+    tally.say(what);
 }

@@ -25,6 +25,7 @@ use self::input::Given;
 use self::report::Report;
 use crate::catalogue;
 use crate::exit::{Exit, Usage};
+use crate::shown::print;
 
 /// Explain an answer: what it means, whom it covers, how long to wait and why.
 #[derive(Debug, clap::Args)]
@@ -98,9 +99,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let recorded = asked.recorded(given);
     let report = Report::new(&profile, chosen, recorded, request_body.as_deref(), remarks);
     if args.json {
-        println!("{:#}", json::value(&report));
+        print(&format!("{:#}\n", json::value(&report)))?;
     } else {
-        print!("{}", show::text(&report));
+        print(&show::text(&report))?;
     }
     Ok(Exit::Done)
 }

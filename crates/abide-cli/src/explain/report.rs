@@ -6,7 +6,7 @@ use abide::core::run::RunPolicy;
 use abide::core::signal::{LineReading, Note};
 use abide::core::{AskSource, Instant, Reading, Scope, Verdict};
 use abide::profile::judge::{CEILING, Judged, Recorded, judge};
-use abide::profile::next::{Next, next};
+use abide::profile::next::{Next, held, next};
 use abide::profile::{Look, Profile};
 use http::Method;
 
@@ -128,13 +128,17 @@ impl<'a> Report<'a> {
                 None if judged.finding.verdict == Verdict::QuotaExhausted => {
                     "nobody says; the next midnight UTC is assumed".to_owned()
                 }
-                None if judged.finding.holds => {
-                    format!("nobody says; {} are assumed", span(wait))
-                }
-                None => format!(
-                    "nobody says; {} are assumed, though a call may repeat sooner on its own",
-                    span(wait)
-                ),
+                None => match held(self.profile, judged) {
+                    Some(first) => format!(
+                        "nobody says; {} are enough for most, and the gate begins with {}",
+                        span(wait),
+                        span(first)
+                    ),
+                    None => format!(
+                        "nobody says; {} are enough for most, and a call repeats sooner on its own",
+                        span(wait)
+                    ),
+                },
             };
         };
         if judged.source == AskSource::Policy {

@@ -96,7 +96,9 @@ fn covers(report: &Report<'_>) -> String {
         false => "; nothing is held",
     };
     match report.gate() {
-        Some(gate) if gate != scope.as_str() => format!("{scope}, gate {gate}: {what}{held}"),
+        Some(gate) if gate != scope.as_str() => {
+            format!("{scope}, gate {gate}: whatever this gate counts{held}")
+        }
         _ => format!("{scope}: {what}{held}"),
     }
 }

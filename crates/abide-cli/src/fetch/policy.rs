@@ -38,7 +38,7 @@ impl Setup {
             env_proxies()?;
         }
         let config = crate::config::load(args.config.as_deref(), flags(args))?;
-        let catalogue = crate::catalogue::load(None)?;
+        let catalogue = crate::catalogue::load(None, &config)?;
         crate::config::agrees(&config, &catalogue)?;
         let fetch = config.fetch();
         let mut bulk = BulkPolicy::default();

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use abide::profile::lint::{Level, lints};
 use abide::profile::trial::{Trial, trials};
-use abide::profile::{Catalogue, Profile};
+use abide::profile::{Catalogue, Fault, Profile};
 
 use crate::catalogue::{add, placed, read};
 use crate::exit::Exit;
-use crate::shown::plain;
+use crate::shown::{count, plain, print};
 
 /// What was counted.
 #[derive(Default)]
@@ -17,6 +17,15 @@ struct Tally {
     warnings: usize,
     tests: usize,
     failed: usize,
+    /// What is printed.
+    out: String,
+}
+
+impl Tally {
+    fn say(&mut self, path: &str, fault: &Fault) {
+        self.out.push_str(&plain(&placed(path, fault)));
+        self.out.push('\n');
+    }
 }
 
 pub(super) fn run(all: &Catalogue, files: &[PathBuf], strict: bool) -> anyhow::Result<Exit> {
@@ -29,13 +38,15 @@ pub(super) fn run(all: &Catalogue, files: &[PathBuf], strict: bool) -> anyhow::R
         one(all, &texts, i, &mut tally);
     }
     let passed = tally.tests - tally.failed;
-    println!(
-        "{} files: {} wrong, {} warnings; tests: {passed} passed, {} failed",
-        texts.len(),
+    let end = format!(
+        "{}: {} wrong, {}; tests: {passed} passed, {} failed\n",
+        count(texts.len(), "file"),
         tally.faults,
-        tally.warnings,
+        count(tally.warnings, "warning"),
         tally.failed
     );
+    tally.out.push_str(&end);
+    print(&tally.out)?;
     let wrong = tally.faults + tally.failed > 0 || strict && tally.warnings > 0;
     Ok(if wrong { Exit::Failed } else { Exit::Done })
 }
@@ -56,7 +67,7 @@ fn one(all: &Catalogue, texts: &[(String, String)], i: usize, tally: &mut Tally)
     }
     tally.faults += faults.len();
     for fault in &faults {
-        println!("{}", plain(&placed(path, fault)));
+        tally.say(path, fault);
     }
     if let Ok(profile) = made {
         look(&profile, path, text, tally);
@@ -72,19 +83,19 @@ fn look(profile: &Profile, path: &str, text: &str, tally: &mut Tally) {
             }
             Level::Error => tally.faults += 1,
         }
-        println!("{}", plain(&placed(path, &lint.fault)));
+        tally.say(path, &lint.fault);
     }
     for trial in trials(profile, text) {
         tally.tests += 1;
         tally.failed += usize::from(!trial.passed());
-        differs(&trial, path);
+        differs(&trial, path, tally);
     }
 }
 
-fn differs(trial: &Trial, path: &str) {
+fn differs(trial: &Trial, path: &str, tally: &mut Tally) {
     let mut at = trial.at.clone();
     let Some(differences) = &trial.differences else {
-        println!("{}", plain(&placed(path, &at)));
+        tally.say(path, &at);
         return;
     };
     let rule = trial.rule.as_deref().unwrap_or("the status");
@@ -93,6 +104,6 @@ fn differs(trial: &Trial, path: &str) {
             "test {:?}: {}: expected {}, got {} ({rule})",
             trial.name, d.field, d.expected, d.got
         );
-        println!("{}", plain(&placed(path, &at)));
+        tally.say(path, &at);
     }
 }

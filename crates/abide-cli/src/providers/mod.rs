@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use crate::catalogue;
 use crate::exit::{Exit, Usage};
+use crate::shown::print;
 
 /// List the providers that are known, show one, or check profiles of your own.
 #[derive(Debug, clap::Args)]
@@ -48,16 +49,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return check::run(&all, &check.files, check.strict);
     }
     match &args.name {
-        None if args.json => println!("{:#}", json::list(&all)),
-        None => print!("{}", list::table(&all)),
+        None if args.json => print(&format!("{:#}\n", json::list(&all)))?,
+        None => print(&list::table(&all))?,
         Some(name) => {
             let Some(profile) = all.get(name) else {
                 return Err(Usage(format!("the provider {}", all.unknown(name))).into());
             };
             if args.json {
-                println!("{:#}", json::profile(&all, &profile));
+                print(&format!("{:#}\n", json::profile(&all, &profile)))?;
             } else {
-                print!("{}", show::text(&all, &profile));
+                print(&show::text(&all, &profile))?;
             }
         }
     }

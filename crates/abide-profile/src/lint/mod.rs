@@ -84,9 +84,13 @@ pub fn lints(profile: &Profile, text: &str) -> Vec<Lint> {
     rules::look(&subject, &mut found);
     times::look(&subject, &mut found);
     own_tests::look(&subject, &mut found);
-    let lint = |(level, problem): (Level, Problem)| Lint {
-        level,
-        fault: placed(text, &problem),
+    let lint = |(level, problem): (Level, Problem)| {
+        let mut fault = placed(text, &problem);
+        if fault.line == 0 {
+            // What is missing is missing from the top.
+            (fault.line, fault.column) = (1, 1);
+        }
+        Lint { level, fault }
     };
     let mut all: Vec<Lint> = found.0.into_iter().map(lint).collect();
     all.sort_by_key(|l| (l.fault.line, l.fault.column));

@@ -67,6 +67,10 @@ struct Compiled {
 
 /// Where a wait is told.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a few a profile, made once; a box would cost every answer a step"
+)]
 enum Told {
     At(Reader),
     Missing {
@@ -152,9 +156,10 @@ impl Rules {
             parts.ask = first(&by_body, &view);
             // What a header tells is believed as the reset of a quota, before the body.
             if let Hint::Until(at) = first(&by_header, &view) {
-                let mut reading = Reading::default();
-                reading.reset = Some(at);
-                readings.push(reading);
+                readings.push(Reading {
+                    reset: Some(at),
+                    ..Reading::default()
+                });
             }
         }
         if rule.is_none() && readings.is_empty() && parts.ask == Hint::Absent {

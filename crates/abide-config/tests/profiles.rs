@@ -1,0 +1,150 @@
+//! What is said of a provider, and what is known of it.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::time::Duration;
+
+use abide_config::{Config, File, Use, show};
+use abide_core::pace::{Sliding, Window};
+use abide_core::policy::ProviderPolicy;
+use abide_core::{Instant, Moment, WallTime};
+use abide_profile::Catalogue;
+
+const PEER: &str = r#"
+name = "peer"
+hosts = ["api.peer.example"]
+docs = ["https://peer.example/limits"]
+checked = "2026-11-30"
+
+[policy]
+floor = "30s"
+ladder = ["30s", "60s"]
+
+[[gate]]
+name = "provider"
+concurrency = 4
+limits = [{ count = 10, per = "1s" }, { count = 100, per = "1m", window = "sliding", plan = "gold" }]
+"#;
+
+fn catalogue() -> Catalogue {
+    let mut all = Catalogue::built_in();
+    all.add("peer.toml", PEER.to_owned()).unwrap();
+    all
+}
+
+fn config(text: &str) -> Config {
+    let file = File {
+        path: "abide.toml".to_owned(),
+        text: text.to_owned(),
+    };
+    Config::load(Some(&file), [], []).unwrap()
+}
+
+fn policy(text: &str) -> ProviderPolicy {
+    let all = catalogue();
+    let profile = all.get("peer").unwrap();
+    let at = Moment::new(
+        Instant::from_secs(1),
+        WallTime::from_unix_secs(1_773_144_000),
+    );
+    config(text).treatment(Use::Fetch, "peer", &profile, at).0
+}
+
+fn wrong(text: &str) -> Vec<String> {
+    let errors = config(text).against(&catalogue());
+    errors.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_is_known_stands_without_a_word() {
+    let p = policy("");
+    assert_eq!(
+        p.provider.windows.len(),
+        1,
+        "a plan's limits wait for the plan"
+    );
+    assert_eq!(p.provider.concurrency, 4);
+    assert_eq!(p.provider.floor, Duration::from_secs(30));
+}
+
+#[test]
+fn a_limit_may_be_tightened_freely() {
+    let p = policy("[providers.peer]\nrate = \"5/s\"\nconcurrency = 2\nhold.floor = \"60s\"");
+    assert_eq!(p.provider.windows.len(), 2, "both must have room");
+    assert_eq!(p.provider.concurrency, 2);
+    assert_eq!(p.provider.floor, Duration::from_secs(60));
+    assert!(wrong("[providers.peer]\nrate = \"5/s\"").is_empty());
+}
+
+#[test]
+fn loosening_a_limit_needs_override() {
+    let loose = "[providers.peer]\nrate = \"20/s\"\nconcurrency = 9";
+    let said = wrong(loose);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[0].starts_with("abide.toml:2:8: rate = \"20/s\" is wider"),
+        "{said:?}"
+    );
+    assert!(
+        said[1].starts_with("abide.toml:3:15: concurrency = 9"),
+        "{said:?}"
+    );
+    let p = policy(loose);
+    assert_eq!(p.provider.windows.len(), 2, "and it does not loosen");
+    assert_eq!(p.provider.concurrency, 4);
+
+    let over = format!("{loose}\noverride = true");
+    assert!(wrong(&over).is_empty());
+    let p = policy(&over);
+    assert_eq!(p.provider.windows.len(), 1);
+    assert_eq!(p.provider.concurrency, 9);
+}
+
+#[test]
+fn a_word_on_all_providers_loosens_none() {
+    assert!(wrong("[defaults]\nrate = \"1000/s\"\n[providers.peer]\nattempts = 2").is_empty());
+    assert_eq!(
+        policy("[defaults]\nconcurrency = 100").provider.concurrency,
+        4
+    );
+}
+
+#[test]
+fn a_plans_limits_are_chosen() {
+    let p = policy("[providers.peer]\nplan = \"gold\"");
+    let gold = Window::from(Sliding::new(100, Duration::from_secs(60)));
+    assert!(p.provider.windows.contains(&gold));
+}
+
+#[test]
+fn an_unknown_profile_is_told_with_a_guess() {
+    let said = wrong("[providers.mine]\nhosts = [\"m.example\"]\nprofile = \"per\"");
+    assert_eq!(
+        said,
+        ["abide.toml:3:11: there is no profile \"per\"; did you mean \"peer\"?"]
+    );
+}
+
+#[test]
+fn what_a_profile_says_is_shown_with_its_origin() {
+    let mut c = config("[providers.peer]\nattempts = 2");
+    c.know(&catalogue());
+    let shown = show(&c);
+    assert!(shown.contains("hold.floor = \"30s\""), "{shown}");
+    assert!(shown.contains("# profile peer"), "{shown}");
+}
+
+#[test]
+fn a_file_may_have_profiles_of_its_own() {
+    let c = config(
+        "[profiles.mine]\nhosts = [\"m.example\"]\n[[profiles.mine.gate]]\nname = \"route\"\n",
+    );
+    let (name, text, origin) = c.profiles().next().unwrap();
+    assert_eq!(
+        (name, origin.to_string().as_str()),
+        ("mine", "abide.toml:1:11")
+    );
+    let mut all = Catalogue::built_in();
+    all.add("abide.toml", text.to_owned()).unwrap();
+    assert_eq!(all.find("m.example", 443, "/").unwrap().name(), "mine");
+}
