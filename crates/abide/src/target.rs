@@ -134,6 +134,11 @@ impl Target {
 }
 
 impl Target {
+    /// What is known of its provider.
+    pub const fn profile(&self) -> &Arc<Profile> {
+        &self.profile
+    }
+
     /// Where all routes of this account go.
     pub(crate) fn without_routes(&self) -> Self {
         let wide = self

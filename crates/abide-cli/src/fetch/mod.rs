@@ -10,6 +10,7 @@ mod input;
 mod open;
 mod output;
 mod piped;
+mod places;
 mod policy;
 mod progress;
 mod shape;
@@ -19,10 +20,10 @@ mod summary;
 use std::sync::Arc;
 use std::time::Duration;
 
+use abide::Client;
 use abide::core::run::Item;
 use abide::run::{Bulk, Outcome, Report, Sink, Totals};
 use abide::store::sqlite::ledger::Ledger;
-use abide::{Client, Target};
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
@@ -34,10 +35,8 @@ use bad::report_bad;
 use input::Parsed;
 use open::Opened;
 use output::{Bodies, Handle, Tally, Writing};
+use places::Places;
 use summary::{Facts, Summary};
-
-/// What each good item of the input is to the run: where it goes, how early, and what it waits.
-type Places = Vec<(Item, Target, u8, Option<Duration>)>;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut args = args.clone();
@@ -71,12 +70,12 @@ async fn fetch(args: &Args) -> anyhow::Result<Exit> {
     let client = setup.client(governor.clone())?;
     let mut bulk = Bulk::new(&client, setup.bulk.clone());
 
-    let mut places: Places = Vec::new();
+    let mut places = Places::default();
     let mut each = |item: u32, parsed: &Parsed| {
         if let Some(target) =
             bulk.target(&parsed.wanted.method, &parsed.url, &parsed.wanted.headers)
         {
-            places.push((item, target, parsed.priority, parsed.wanted.patience));
+            places.put(item, target, parsed.priority, parsed.wanted.patience);
         }
     };
     let opened = if args.resume {
@@ -97,12 +96,10 @@ async fn fetch(args: &Args) -> anyhow::Result<Exit> {
     {
         pending[*item as usize] = false;
     }
-    for (item, target, priority, patience) in &places {
-        if pending[*item as usize] {
-            bulk.add(target, *item, *priority, *patience);
-        }
+    if setup.is_anonymous() {
+        ask_for_contact(&places);
     }
-    drop(places);
+    places.add_to(&mut bulk, &pending);
     let looking = governor.keep_looking();
     let exit = work(args, &client, bulk, opened, &pending).await;
     looking.abort();
@@ -110,6 +107,27 @@ async fn fetch(args: &Args) -> anyhow::Result<Exit> {
         .save()
         .context("what was learned could not be saved")?;
     exit
+}
+
+/// Says who wants to know whom they can write to.
+fn ask_for_contact(places: &Places) {
+    let wanting = places.wanting_contact();
+    let names = |required| {
+        let named = wanting.iter().filter(|(_, r)| *r == required);
+        named.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    };
+    let (required, wanted) = (names(true), names(false));
+    if !required.is_empty() {
+        eprintln!(
+            "abide: {required} may refuse who does not say whom to write to: give --contact \
+             (a mail address or page)"
+        );
+    }
+    if !wanted.is_empty() {
+        eprintln!(
+            "abide: {wanted} serves those better who give --contact (a mail address or page)"
+        );
+    }
 }
 
 /// Hands items' ends to the writer, and their intents to the ledger.

@@ -115,6 +115,11 @@ impl Setup {
         Ok(client)
     }
 
+    /// Whether the run says nothing of whom to write to.
+    pub(crate) const fn is_anonymous(&self) -> bool {
+        self.fetch.user_agent.is_none() && self.fetch.contact.is_none()
+    }
+
     fn user_agent(&self) -> String {
         let own = concat!("abide/", env!("CARGO_PKG_VERSION"));
         match (&self.fetch.user_agent, &self.fetch.contact) {
