@@ -312,3 +312,14 @@ fn recorded_cases_are_run_and_what_differs_is_told() {
     assert_eq!(code(&out), 0);
     assert_eq!(said(&out), "1 passed, 0 failed, 0 disputed\n");
 }
+
+#[test]
+fn a_credential_in_a_path_is_not_shown() {
+    let url = "https://api.telegram.org/bot123:hunter2/sendMessage?api_key=hunter2";
+    let flags = ["--url", url, "--status", "429", "--method", "post"];
+    let out = Place::new().run(&flags);
+    let text = said(&out);
+    assert!(text.contains("provider   telegram"), "{text}");
+    assert!(text.contains("POST /…/sendMessage"), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
+}

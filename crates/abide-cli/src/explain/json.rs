@@ -3,7 +3,8 @@
 use abide::profile::next::{Step, Why};
 use serde_json::{Value, json};
 
-use super::report::{Line, Report};
+use super::lines::Line;
+use super::report::Report;
 use super::show::step;
 
 pub(super) fn value(report: &Report<'_>) -> Value {

@@ -5,6 +5,7 @@ mod har;
 mod http;
 mod input;
 mod json;
+mod lines;
 mod report;
 mod show;
 mod time;

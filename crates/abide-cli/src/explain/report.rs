@@ -5,11 +5,12 @@ use std::time::Duration;
 use abide::core::run::RunPolicy;
 use abide::core::signal::{LineReading, Note};
 use abide::core::{AskSource, Instant, Reading, Scope, Verdict};
+use abide::profile::Profile;
 use abide::profile::judge::{CEILING, Judged, Recorded, judge};
 use abide::profile::next::{Next, held, next};
-use abide::profile::{Look, Profile};
 use http::Method;
 
+use super::lines::source_of;
 use super::time::{Told, span};
 
 /// One answer explained.
@@ -21,15 +22,6 @@ pub(super) struct Report<'a> {
     pub(super) judged: Judged,
     pub(super) next: Vec<Next>,
     pub(super) remarks: Vec<String>,
-}
-
-/// What became of one place that was looked at.
-pub(super) struct Line {
-    pub(super) name: String,
-    pub(super) value: String,
-    pub(super) what: String,
-    /// It decides how long to wait.
-    pub(super) decides: bool,
 }
 
 impl<'a> Report<'a> {
@@ -182,116 +174,6 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Every header that was looked at, and what became of it.
-    pub(super) fn headers(&self) -> Vec<Line> {
-        // What the profile reads itself it knows better.
-        let of_profile = |name: &http::HeaderName| {
-            let looks = &self.judged.looks;
-            looks.iter().any(|l| l.header.as_ref() == Some(name))
-        };
-        let mut all: Vec<Line> = self
-            .judged
-            .notes
-            .iter()
-            .filter(|n| !of_profile(&n.name))
-            .map(|n| self.line(n.name.as_str(), &n.value, &n.reading, None))
-            .collect();
-        let looks = self.judged.looks.iter().filter(|l| l.header.is_some());
-        all.extend(looks.map(|l| self.look(l)));
-        all
-    }
-
-    /// Every place of the body that told something.
-    pub(super) fn body(&self) -> Vec<Line> {
-        let looks = self.judged.looks.iter().filter(|l| l.header.is_none());
-        looks.map(|l| self.look(l)).collect()
-    }
-
-    fn look(&self, look: &Look) -> Line {
-        let reading = match (look.until, look.understood, look.part) {
-            (Some(t), ..) => LineReading::Until(t),
-            (None, true, "reset" | "ask") => LineReading::Zero,
-            (None, true, _) => LineReading::Understood,
-            // A profile's own forms do not tell what has passed from what cannot be read.
-            (None, false, _) => LineReading::Malformed,
-        };
-        self.line(&look.place, &look.value, &reading, Some(look))
-    }
-
-    fn line(&self, name: &str, value: &str, reading: &LineReading, look: Option<&Look>) -> Line {
-        let judged = &self.judged;
-        let mut decides = false;
-        let what = match reading {
-            LineReading::Until(t) => {
-                let ask = judged.finding.ask();
-                decides = ask.is_some_and(|a| a.until == *t && source_of(name) == a.source);
-                let when = judged.at.wall_at(*t);
-                match decides {
-                    true => format!("says {when}, and decides"),
-                    false => format!("says {when}; {}", self.not_used(name)),
-                }
-            }
-            LineReading::Zero if judged.finding.asks.is_empty() => {
-                "asks for no wait; not used".to_owned()
-            }
-            LineReading::Zero => "asks for no wait, which every other source outranks".to_owned(),
-            LineReading::Elapsed => "ignored: names a time that has passed".to_owned(),
-            LineReading::Understood => match look {
-                Some(l) => l.part.to_owned(),
-                None => "read".to_owned(),
-            },
-            LineReading::Malformed if look.is_some() => {
-                "ignored: cannot be read in its form, or has passed".to_owned()
-            }
-            LineReading::Malformed => "ignored: follows no grammar that is accepted".to_owned(),
-            LineReading::TooLong => "ignored: longer than any hint needs to be".to_owned(),
-            _ => "looked at".to_owned(),
-        };
-        let gate = look.and_then(|l| l.gate.as_ref());
-        Line {
-            name: name.to_owned(),
-            value: value.to_owned(),
-            what: match gate {
-                Some(gate) => format!("{what} (gate {gate})"),
-                None => what,
-            },
-            decides,
-        }
-    }
-
-    /// Why a time that was told does not decide.
-    fn not_used(&self, name: &str) -> &'static str {
-        let judged = &self.judged;
-        let rule = judged
-            .rule_index
-            .and_then(|i| self.profile.told().rules.get(i));
-        let source = source_of(name);
-        if rule.is_some_and(|r| r.ignore_ask && source != AskSource::RateLimitReset) {
-            return "ignored: the rule that decided says it is not meant";
-        }
-        if rule.is_some_and(|r| r.ignore_readings && source == AskSource::RateLimitReset) {
-            return "ignored: the rule that decided says it speaks of another quota";
-        }
-        match judged.finding.ask() {
-            None if judged.finding.verdict.is_answer() => "nothing is used up, so nobody waits",
-            None => "not meant as a wait here",
-            Some(a) if a.source < source => "a source that is believed before it decides",
-            Some(_) => "another one decides",
-        }
-    }
-
-    /// The headers that could not say anything, by name only: a value may be a secret.
-    pub(super) fn passed_over(&self) -> Vec<&str> {
-        let headers = self.recorded.headers.keys().map(http::HeaderName::as_str);
-        let noted = |name: &&str| {
-            !self.judged.notes.iter().any(|n| n.name == **name)
-                && !self.judged.looks.iter().any(|l| l.place == **name)
-        };
-        let mut names: Vec<&str> = headers.filter(noted).collect();
-        names.sort_unstable();
-        names
-    }
-
     /// What a bulk run does with an item that gets this answer.
     pub(super) fn run(&self) -> String {
         let policy = RunPolicy::default();
@@ -327,13 +209,90 @@ fn until_of(note: &Note) -> Option<Instant> {
     }
 }
 
-/// The source that a place belongs to.
-fn source_of(name: &str) -> AskSource {
-    if name.starts_with('$') || name == "the text of the body" {
-        AskSource::Body
-    } else if name.contains("retry-after") {
-        AskSource::RetryAfter
-    } else {
-        AskSource::RateLimitReset
+#[cfg(test)]
+mod tests {
+    use abide::profile::Catalogue;
+
+    use super::*;
+    use crate::explain::{http, json, show};
+
+    /// Headers, values and bodies that mean something somewhere, put together at random.
+    #[test]
+    fn any_answer_of_any_provider_can_be_explained() {
+        let names = [
+            "retry-after",
+            "retry-after-ms",
+            "ratelimit",
+            "ratelimit-policy",
+            "date",
+            "age",
+            "x-ratelimit-limit",
+            "x-ratelimit-remaining",
+            "x-ratelimit-reset",
+            "content-type",
+            "x-ratelimit-reset-tokens",
+            "x-rate-limit-reset",
+            "content-length",
+            "set-cookie",
+        ];
+        let values = [
+            "0",
+            "-5",
+            "1e9",
+            "5",
+            "1773144060",
+            "1773144060000",
+            "99999999999999999999999",
+            "Tue, 10 Mar 2026 12:01:00 GMT",
+            "\"a\";r=0;t=50",
+            "\"a\";q=5;w=60",
+            "6m0s",
+            "1.5",
+            "application/json",
+            "text/html",
+            "2026-03-10T12:00:00Z",
+            "",
+            "\u{9b}31m\u{ff}",
+        ];
+        let bodies = [
+            "",
+            "{",
+            "[]",
+            "{\"retry_after\": 1e300}",
+            "{\"retry_after\": -1}",
+            "{\"error\": {\"code\": \"rateLimitExceeded\"}}",
+            "<html>captcha</html>",
+            "\u{0}",
+        ];
+        let all = Catalogue::built_in();
+        let providers = all.names();
+        let mut random = fastrand::Rng::with_seed(11);
+        for _ in 0..3000 {
+            let mut pick =
+                |from: &[&'static str]| random.choice(from.iter()).copied().unwrap_or_default();
+            let mut raw = format!("HTTP/2 {}\r\n", pick(&["200", "403", "429", "503", "999"]));
+            for _ in 0..4 {
+                raw.push_str(&format!("{}: {}\r\n", pick(&names), pick(&values)));
+            }
+            raw.push_str("\r\n");
+            raw.push_str(pick(&bodies));
+            let given = http::parse(raw.as_bytes()).unwrap();
+            let name = random.choice(providers.iter()).unwrap();
+            let profile = all.get(name).unwrap();
+            let recorded = Recorded {
+                method: Method::GET,
+                path: "/a".to_owned(),
+                wall: abide::core::WallTime::from_unix_secs(1_773_144_000),
+                status: given.status,
+                headers: given.headers,
+                body: given.body,
+                json: random.bool(),
+            };
+            let report = Report::new(&profile, String::new(), recorded, None, given.remarks);
+            let text = show::text(&report);
+            let odd = |c: char| c.is_control() && c != '\n';
+            assert!(!text.contains(odd), "{raw:?}\n{text:?}");
+            let _ = json::value(&report);
+        }
     }
 }

@@ -6,7 +6,8 @@ use abide::core::{Instant, Scope, Verdict};
 use abide::profile::judge::Judged;
 use abide::profile::next::{Next, Step, Why};
 
-use super::report::{Line, Report};
+use super::lines::Line;
+use super::report::Report;
 use super::time::{here, span};
 use crate::shown::plain;
 

@@ -115,18 +115,9 @@ fn dialect(page: &mut Page, told: &format::Profile) {
 }
 
 fn reading(reading: &Reading) -> String {
-    let parts = [
-        ("limit", &reading.limit),
-        ("remaining", &reading.remaining),
-        ("used", &reading.used),
-        ("reset", &reading.reset),
-        ("window", &reading.window),
-        ("cost", &reading.cost),
-        ("bucket", &reading.bucket),
-    ];
-    let told = parts
-        .into_iter()
-        .filter_map(|(name, s)| Some(format!("{name} by {}", words::source(s.as_ref()?))));
+    let told = reading
+        .sources()
+        .map(|(name, s)| format!("{name} by {}", words::source(s)));
     let until = reading.until.iter().map(|u| format!("else until {u}"));
     let told: Vec<String> = told.chain(until).collect();
     let gate = reading.gate.as_deref().unwrap_or("account");

@@ -29,3 +29,20 @@ pub struct Reading {
     /// The name of the bucket.
     pub bucket: Option<Source>,
 }
+
+impl Reading {
+    /// Every place it looks at, by key.
+    pub fn sources(&self) -> impl Iterator<Item = (&'static str, &Source)> {
+        [
+            ("limit", &self.limit),
+            ("remaining", &self.remaining),
+            ("used", &self.used),
+            ("reset", &self.reset),
+            ("window", &self.window),
+            ("cost", &self.cost),
+            ("bucket", &self.bucket),
+        ]
+        .into_iter()
+        .filter_map(|(key, source)| Some((key, source.as_ref()?)))
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Found, Subject};
-use crate::format::{Lines, Reading, Source, Test};
+use crate::format::{Lines, Test};
 use crate::problem::Place;
 
 /// What the well-known kinds of secrets begin with, and how many characters follow at the least.
@@ -41,7 +41,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Found) {
     }
     for (i, reading) in own.readings.iter().enumerate() {
         let place = Place::default().key("reading").item(i);
-        for (key, source) in sources(reading) {
+        for (key, source) in reading.sources() {
             let Some(header) = &source.header else {
                 continue;
             };
@@ -87,20 +87,6 @@ fn texts(test: &Test) -> impl Iterator<Item = (&'static str, &str)> {
         .into_iter()
         .filter_map(|(key, text)| Some((key, text.as_deref()?)));
     headers.chain(others)
-}
-
-fn sources(reading: &Reading) -> impl Iterator<Item = (&'static str, &Source)> {
-    [
-        ("limit", &reading.limit),
-        ("remaining", &reading.remaining),
-        ("used", &reading.used),
-        ("reset", &reading.reset),
-        ("window", &reading.window),
-        ("cost", &reading.cost),
-        ("bucket", &reading.bucket),
-    ]
-    .into_iter()
-    .filter_map(|(key, source)| Some((key, source.as_ref()?)))
 }
 
 /// The beginning of what looks like a real secret: a known prefix and a long token that nobody
