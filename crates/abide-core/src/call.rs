@@ -354,7 +354,7 @@ impl Call {
             Safety::Write => {
                 a.unsent
                     || (self.policy.write == WriteRepeat::RefusedOnly
-                        && a.finding.verdict.is_rate_limited())
+                        && (a.finding.verdict.is_rate_limited() || a.finding.again == Some(true)))
             }
         }
     }

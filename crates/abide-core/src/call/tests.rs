@@ -35,6 +35,29 @@ fn refused(until: u64) -> Finding {
 }
 
 #[test]
+fn a_write_goes_again_where_the_provider_says_nothing_was_done() {
+    let mut finding = Finding::of(Verdict::Unavailable);
+    finding.again = Some(true);
+    let mut policy = CallPolicy::default();
+    let plan = |policy: &CallPolicy| {
+        let mut call = Call::new(policy.clone(), Safety::Write, Instant::from_secs(1));
+        call.sent(Instant::from_secs(1));
+        let attempt = Attempt {
+            finding: &finding,
+            retry_on: true,
+            cause: RepeatCause::Failure,
+            unsent: false,
+            kept: true,
+        };
+        let mut budget = Budget::new(BudgetPolicy::default());
+        call.plan(Instant::from_secs(1), &attempt, &mut budget, 0.0)
+    };
+    assert!(matches!(plan(&policy), Plan::Fail(_)), "not by default");
+    policy.write = WriteRepeat::RefusedOnly;
+    assert_eq!(plan(&policy), Plan::Again);
+}
+
+#[test]
 fn d04_no_wait_after_the_last_attempt() {
     let mut c = Call::new(CallPolicy::default(), Safety::Read, at(0));
     let f = Finding::of(Verdict::Unavailable);

@@ -56,8 +56,8 @@ pub struct Rule {
     /// Until when to wait where nobody says: `minute`, `quarter-hour`, `hour`, `midnight ZONE`,
     /// `month ZONE` (ZONE as `UTC` or `America/Los_Angeles`).
     pub until: Option<String>,
-    /// Whether asking again can help: `false` is final, `true` may repeat even a write, since it
-    /// was refused before anything was done.
+    /// Whether asking again can help: `false` is final; `true` says that nothing was done, so that
+    /// even a write may go again where `retry.write` allows it for refused ones.
     pub again: Option<bool>,
     /// When the rules about bodies have their say.
     pub inspect: Inspect,
