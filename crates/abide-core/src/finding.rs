@@ -105,6 +105,8 @@ pub struct Finding {
     pub wait: Option<Duration>,
     /// The provider's word on whether asking again can help, where it gives one.
     pub again: Option<bool>,
+    /// It counts against the provider's allowance of answers that lead to a ban.
+    pub counted: bool,
     /// Quotas told along the way.
     pub readings: Vec<Reading>,
 }
@@ -121,6 +123,7 @@ impl Finding {
             asks: Vec::new(),
             wait: None,
             again: None,
+            counted: false,
             readings: Vec::new(),
         }
     }

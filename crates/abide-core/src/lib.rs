@@ -8,6 +8,7 @@
 //! What never lives here: I/O, a clock, an async runtime, a source of randomness, a provider's
 //! name. The shell that owns sockets and timers is the `abide` crate.
 
+mod allowance;
 pub mod backoff;
 pub mod breaker;
 pub mod budget;
@@ -31,6 +32,7 @@ pub mod signal;
 pub mod time;
 pub mod verdict;
 
+pub use allowance::AllowancePolicy;
 pub use classify::ClassifyPolicy;
 pub use finding::{Ask, AskSource, BucketId, Finding, Reading};
 pub use gate::GateClass;

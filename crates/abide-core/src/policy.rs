@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::allowance::AllowancePolicy;
 use crate::breaker::BreakerPolicy;
 use crate::budget::BudgetPolicy;
 use crate::gate::GateClass;
@@ -71,6 +72,8 @@ pub struct ProviderPolicy {
     pub route: GatePolicy,
     /// The gates that only this provider has, by [`GateClass`]. Default none.
     pub classes: Vec<GatePolicy>,
+    /// The bound on answers that lead to a ban. Default none: few providers have one.
+    pub allowance: Option<AllowancePolicy>,
     /// The breaker of the provider's gate; `None` for none.
     pub breaker: Option<BreakerPolicy>,
     /// The bound on re-sends.
@@ -101,6 +104,7 @@ impl Default for ProviderPolicy {
             account: child.clone(),
             route: child,
             classes: Vec::new(),
+            allowance: None,
             breaker: Some(BreakerPolicy::default()),
             budget: BudgetPolicy::default(),
             remembered_gates: 100_000,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use abide_core::classify::{ClassifyPolicy, HintZero, HoldOn, RetryOn};
 use abide_core::ladder::Ladder;
 use abide_core::policy::{GatePolicy, ProviderPolicy};
-use abide_core::{Moment, Verdict};
+use abide_core::{AllowancePolicy, Moment, Verdict};
 use http::{Method, StatusCode};
 
 use crate::extend::Origin;
@@ -184,8 +184,13 @@ impl Profile {
         {
             let _ = read("idempotency", t);
         }
-        if let Some(a) = &told.allowance {
-            let _ = read("allowance", &a.per);
+        if let Some(a) = &told.allowance
+            && let Some(per) = read("allowance", &a.per)
+        {
+            policy.allowance = Some(AllowancePolicy {
+                count: a.count.max(1),
+                per,
+            });
         }
         let gates: [&mut GatePolicy; 3] =
             [&mut policy.provider, &mut policy.account, &mut policy.route];
@@ -209,6 +214,12 @@ impl Profile {
             let statuses = told.hold_on.iter();
             let statuses = statuses.filter_map(|s| StatusCode::from_u16(*s).ok());
             classify.hold_on = HoldOn::statuses(statuses.collect());
+        }
+        if let Some(a) = &told.allowance {
+            let counted = a.statuses.iter();
+            classify.counted = counted
+                .filter_map(|s| StatusCode::from_u16(*s).ok())
+                .collect();
         }
         if !told.retry_on.is_empty() {
             let mut on = RetryOn::default();

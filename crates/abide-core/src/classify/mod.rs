@@ -79,6 +79,7 @@ pub fn classify(
     finding.scope = scope;
     finding.class = class;
     finding.again = parts.again;
+    finding.counted = policy.counted.contains(&answer.signal.status);
     finding.health = parts.health.unwrap_or_else(|| health(verdict, scope));
     finding.readings = readings(verdict, answer.signal, &parts);
     let told = asks::Told {

@@ -26,6 +26,8 @@ pub struct ClassifyPolicy {
     /// in the next century), and stays a rate limit. Default: 31 days, since nobody counts a
     /// quota over more than a month.
     pub quota_to: Duration,
+    /// Answers of these statuses count against the provider's allowance. Default none.
+    pub counted: Vec<StatusCode>,
     /// Redirects to these places (`host/path`, subdomains included) are bans. Default: the one
     /// well-known captcha wall, since following it only proves us a robot.
     pub ban_redirects: Vec<String>,
@@ -42,6 +44,7 @@ impl Default for ClassifyPolicy {
             hint_zero: HintZero::default(),
             quota_from: Duration::from_secs(6 * 3600),
             quota_to: Duration::from_secs(31 * 86_400),
+            counted: Vec::new(),
             ban_redirects: vec!["google.com/sorry".to_owned()],
             body_sample: 64 * 1024,
         }

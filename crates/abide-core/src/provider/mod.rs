@@ -36,6 +36,7 @@ pub use view::GateView;
 
 use entry::{Entries, Entry};
 
+use crate::allowance::Allowance;
 use crate::budget::Budget;
 use crate::finding::BucketId;
 use crate::gate::{Gate, GateKey, GateSet, HashedMap, MAX_GATES};
@@ -105,6 +106,7 @@ pub struct Provider {
     instance: u64,
     lifted: Vec<(crate::hold::HoldId, Instant)>,
     budget: Budget,
+    allowance: Option<Allowance>,
 }
 
 impl Provider {
@@ -112,6 +114,7 @@ impl Provider {
     /// different processes apart.
     pub fn new(policy: ProviderPolicy, instance: u64) -> Self {
         let budget = Budget::new(policy.budget.clone());
+        let allowance = policy.allowance.map(Allowance::new);
         Self {
             policy,
             gates: Vec::new(),
@@ -133,6 +136,7 @@ impl Provider {
             instance,
             lifted: Vec::new(),
             budget,
+            allowance,
         }
     }
 

@@ -8,7 +8,7 @@ use super::close::Told;
 use super::entry::State;
 use super::{Event, Pass, Provider};
 use crate::breaker::ProbeLease;
-use crate::finding::{Finding, Reading};
+use crate::finding::{Ask, AskSource, Finding, Reading};
 use crate::gate::GateClass;
 use crate::hold::SetBy;
 use crate::time::Instant;
@@ -67,6 +67,9 @@ impl Provider {
                     worst.health()
                 };
                 self.conclude(now, slot, worst, health, finding);
+                if finding.counted {
+                    self.spend_allowance(now, slot);
+                }
             }
             Outcome::Cancelled { sent: true } if started => {
                 let worst = self.entries[slot].worst;
@@ -185,6 +188,23 @@ impl Provider {
         // A real cost told by the answer is charged or refunded against what was reserved.
         if f.readings.iter().any(|r| r.cost.is_some()) {
             self.correct_costs(now, slot, &f.readings);
+        }
+    }
+
+    /// One more answer that leads to a ban: with the allowance spent, nothing more is sent.
+    #[inline(never)]
+    fn spend_allowance(&mut self, now: Instant, slot: u32) {
+        let spent = self.allowance.as_mut().and_then(|a| a.spend(now));
+        let gate = self.gate_for(slot, Scope::Provider, GateClass::PLAIN);
+        if let (Some(until), Some(g)) = (spent, gate) {
+            let ask = Ask {
+                until,
+                source: AskSource::Policy,
+                scope: Scope::Provider,
+                class: GateClass::PLAIN,
+            };
+            let cause = Verdict::RateLimited;
+            self.close(now, g, until, cause, Some(ask), false, SetBy::Answer, None);
         }
     }
 
