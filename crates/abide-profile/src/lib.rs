@@ -8,6 +8,7 @@
 
 pub mod cases;
 mod catalogue;
+mod decode;
 mod extend;
 pub mod format;
 mod gates;
@@ -22,6 +23,7 @@ mod scan;
 mod units;
 
 pub use catalogue::{Catalogue, Unusable};
+pub use decode::{Decoded, decode};
 pub use gates::{Asking, Choice, Gates, Passed};
 pub use host::Host;
 pub use load::{Fault, parse};
