@@ -9,11 +9,14 @@
 
 mod boundary;
 mod condition;
+mod index;
 mod lazy;
+mod path;
 mod pattern;
 mod quota;
 mod reader;
 mod view;
+mod whole;
 
 use std::time::Duration;
 
@@ -25,6 +28,7 @@ pub(crate) use self::condition::{methods, patterns};
 pub(crate) use self::pattern::Pattern;
 
 use self::condition::Condition;
+use self::index::Index;
 use self::quota::Quota;
 use self::reader::Reader;
 use self::view::View;
@@ -41,6 +45,7 @@ pub(crate) type Cover = (Scope, GateClass);
 #[derive(Debug)]
 pub struct Rules {
     rules: Vec<Compiled>,
+    index: Index,
     quotas: Vec<Quota>,
     asks: Vec<Told>,
 }
@@ -117,6 +122,7 @@ impl Rules {
         }
         let asks = told(&profile.asks, &top.key("ask"), problems);
         Self {
+            index: Index::new(rules.iter().map(|r| r.when.statuses())),
             rules,
             quotas,
             asks,
@@ -131,15 +137,18 @@ impl Rules {
     ) -> (Option<Decided<'_>>, Option<Parts>) {
         let view = View::new(request, answer);
         let rule = self
-            .rules
-            .iter()
+            .about(&view)
             .find(|r| r.when.head_fits(&view) && r.when.body_fits(&view));
         let ignored = rule.is_some_and(|r| r.ignore_readings);
-        let quotas = self.quotas.iter().filter(|_| !ignored);
-        let told = quotas.filter_map(|q| Some((q.read(&view)?, q.is_of_common_names())));
-        let (mut readings, common): (Vec<_>, Vec<bool>) = told.unzip();
-        // The profile knows better what those names mean here.
-        let superseded = common.contains(&true);
+        let (mut readings, mut superseded) = (Vec::new(), false);
+        for quota in self.quotas.iter().filter(|_| !ignored) {
+            let Some(reading) = quota.read(&view) else {
+                continue;
+            };
+            readings.push(reading);
+            // The profile knows better what those names mean here.
+            superseded |= quota.is_of_common_names();
+        }
         let status = answer.signal.status.as_u16();
         let turned_away = match rule.and_then(|r| r.verdict) {
             Some(v) => v.is_refusal() || v == Verdict::Unavailable,
@@ -148,12 +157,10 @@ impl Rules {
         let mut parts = Parts::default();
         let own = rule.map_or(&[][..], |r| &r.asks);
         if turned_away || !own.is_empty() {
-            let common = self.asks.iter().filter(|_| turned_away);
-            let (by_header, by_body): (Vec<&Told>, Vec<&Told>) =
-                own.iter().chain(common).partition(|t| t.is_header());
-            parts.ask = first(&by_body, &view);
+            let all = || own.iter().chain(self.asks.iter().filter(|_| turned_away));
+            parts.ask = first(all().filter(|t| !t.is_header()), &view);
             // What a header tells is believed as the reset of a quota, before the body.
-            if let Hint::Until(at) = first(&by_header, &view) {
+            if let Hint::Until(at) = first(all().filter(|t| t.is_header()), &view) {
                 let mut reading = Reading::default();
                 reading.reset = Some(at);
                 readings.push(reading);
@@ -185,11 +192,17 @@ impl Rules {
         (Some(decided), Some(parts))
     }
 
+    /// The rules that may be about an answer, in order.
+    fn about(&self, view: &View<'_>) -> impl Iterator<Item = &Compiled> {
+        let status = view.answer.signal.status.as_u16();
+        self.index.of(status).filter_map(|n| self.rules.get(n))
+    }
+
     /// Whether the body of an answer with this head has to be seen.
     pub fn wants(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Wants {
         let view = View::new(request, answer);
         let mut wants = Wants::Nothing;
-        for rule in self.rules.iter().filter(|r| r.when.head_fits(&view)) {
+        for rule in self.about(&view).filter(|r| r.when.head_fits(&view)) {
             let looks = rule.when.needs_body();
             if looks || rule.asks.iter().any(Told::needs_body) {
                 match rule.inspect {
@@ -217,7 +230,7 @@ impl Rules {
     pub fn tops(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Option<Vec<&str>> {
         let view = View::new(request, answer);
         let mut tops = Vec::new();
-        let fitting = self.rules.iter().filter(|r| r.when.head_fits(&view));
+        let fitting = self.about(&view).filter(|r| r.when.head_fits(&view));
         for rule in fitting {
             tops.extend(rule.when.tops()?);
             tops.extend(rule.asks.iter().flat_map(Told::tops));
@@ -235,8 +248,8 @@ impl BodyMatch for Rules {
     }
 }
 
-fn first(told: &[&Told], view: &View<'_>) -> Hint {
-    told.iter().fold(Hint::Absent, |found, t| match found {
+fn first<'a>(told: impl Iterator<Item = &'a Told>, view: &View<'_>) -> Hint {
+    told.fold(Hint::Absent, |found, t| match found {
         Hint::Until(_) => found,
         _ => found.or(t.when(view)),
     })

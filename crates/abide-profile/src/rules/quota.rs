@@ -23,6 +23,8 @@ pub(crate) struct Quota {
     cost: Option<Reader>,
     bucket: Option<Reader>,
     until: Option<Boundary>,
+    /// It reads headers that are understood without a profile too.
+    common: bool,
 }
 
 impl Quota {
@@ -54,7 +56,7 @@ impl Quota {
             let source = source.as_ref()?;
             Reader::new(source, &place.key(key), problems)
         };
-        Self {
+        let mut quota = Self {
             gate: gate.unwrap_or((Scope::Account, GateClass::PLAIN)),
             limit: reader("limit", &told.limit),
             remaining: reader("remaining", &told.remaining),
@@ -64,7 +66,12 @@ impl Quota {
             cost: reader("cost", &told.cost),
             bucket: reader("bucket", &told.bucket),
             until,
-        }
+            common: false,
+        };
+        let headers = quota.readers().filter_map(Reader::header);
+        let common = headers.map(http::HeaderName::as_str).any(is_quota);
+        quota.common = common;
+        quota
     }
 
     fn readers(&self) -> impl Iterator<Item = &Reader> {
@@ -82,9 +89,8 @@ impl Quota {
     }
 
     /// Whether it reads headers that are understood without a profile too.
-    pub(crate) fn is_of_common_names(&self) -> bool {
-        let headers = self.readers().filter_map(Reader::header);
-        headers.map(http::HeaderName::as_str).any(is_quota)
+    pub(crate) const fn is_of_common_names(&self) -> bool {
+        self.common
     }
 
     pub(crate) fn needs_body(&self) -> bool {

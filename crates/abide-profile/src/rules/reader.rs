@@ -198,16 +198,22 @@ impl Reader {
         match &self.spot {
             Spot::Header(name, text) => self.of_lines(view.headers(), name, text.as_ref(), read),
             Spot::Trailer(name) => self.of_lines(view.answer.trailers?, name, None, read),
+            Spot::Json(path, _) if path.is_absent(view) => None,
             Spot::Json(path, text) => {
-                let nodes = path.get()?.query(view.json()?);
-                nodes.iter().find_map(|node| match (node, text) {
+                let mut of = |node: &Value| match (node, text) {
                     (Value::String(told), Some(text)) => {
                         read(text.get()?.captures(told.as_bytes())?.get(1)?.as_bytes())
                     }
                     (Value::String(told), None) => self.part(told.as_bytes(), &mut read),
                     (Value::Number(n), _) => read(n.to_string().as_bytes()),
                     _ => None,
-                })
+                };
+                let mut found = None;
+                path.any(view, |node| {
+                    found = of(node);
+                    found.is_some()
+                });
+                found
             }
             Spot::Text(text) => {
                 let found = text.get()?.captures(view.text()?)?;

@@ -7,6 +7,8 @@ use abide_core::classify::{Answer, RequestView};
 use http::HeaderMap;
 use serde_json::Value;
 
+use super::whole;
+
 /// What a body must be no larger than to be parsed as JSON; more is looked at as text only. It
 /// bounds the work an answer can make us do.
 pub(crate) const MAX_BODY: usize = 64 * 1024;
@@ -16,6 +18,7 @@ pub(crate) struct View<'a> {
     pub(crate) request: &'a RequestView<'a>,
     pub(crate) answer: &'a Answer<'a>,
     json: OnceCell<Option<Value>>,
+    escapes: OnceCell<bool>,
 }
 
 impl<'a> View<'a> {
@@ -24,6 +27,7 @@ impl<'a> View<'a> {
             request,
             answer,
             json: OnceCell::new(),
+            escapes: OnceCell::new(),
         }
     }
 
@@ -47,12 +51,21 @@ impl<'a> View<'a> {
         self.json.get_or_init(parse).as_ref()
     }
 
+    /// Whether the body may spell names with escapes.
+    pub(crate) fn has_escapes(&self) -> bool {
+        let look = || {
+            let text = self.text().unwrap_or_default();
+            memchr::memmem::find(text, b"\\u").is_some()
+        };
+        *self.escapes.get_or_init(look)
+    }
+
     /// Whether the body was to be JSON and ended before its JSON did.
     pub(crate) fn is_cut(&self) -> bool {
         let Some(sample) = self.answer.sample else {
             return false;
         };
-        self.answer.complete && sample.len() <= MAX_BODY && {
+        self.answer.complete && sample.len() <= MAX_BODY && !whole::is_balanced(sample) && {
             let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(sample);
             parsed.is_err_and(|e| e.is_eof())
         }
