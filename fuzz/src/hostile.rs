@@ -19,6 +19,9 @@ pub const STATUSES: [StatusCode; 7] = [
 /// Kinds of bodies that rules tell apart.
 pub const KINDS: [&str; 3] = ["application/json", "text/html", "text/plain"];
 
+const NAMES: &str = r#"{"details":[],"violations":[],"quotaId":0,"metadata":0,"quota_limit":0,"message":0,
+    "retryDelay":0,"reason":0,"subdomain":0,"code":0,"errors":[],"extensions":{},"retryAfter":0},"#;
+
 /// What is parsed for comparison: a list of small objects.
 pub fn yardstick() -> Vec<u8> {
     list(
@@ -36,6 +39,16 @@ pub fn bodies() -> Vec<(&'static str, Vec<u8>)> {
         let one = [&open.repeat(depth), "1", &close.repeat(depth)].concat();
         list("[", &one, "]")
     };
+    // With every name in it that rules about errors look for.
+    let named = |open: &str, close: &str| {
+        let mut all = nested(open, close);
+        all.splice(1..1, NAMES.bytes());
+        all.truncate(SIZE);
+        let whole = all.iter().rposition(|b| *b == b',').unwrap_or(0);
+        all.truncate(whole);
+        all.push(b']');
+        all
+    };
     let every = r#"{"errors":[{"extensions":{"code":"x","retryAfter":"soon"},"message":"#;
     vec![
         ("plain", yardstick()),
@@ -45,6 +58,13 @@ pub fn bodies() -> Vec<(&'static str, Vec<u8>)> {
         ("nested errors", nested(r#"{"error":"#, "}")),
         ("nested error lists", nested(r#"{"error":["#, "]}")),
         ("nested details", nested(r#"{"error":{"details":["#, "]}}")),
+        ("named nested errors", named(r#"{"error":"#, "}")),
+        ("named nested error lists", named(r#"{"error":["#, "]}")),
+        (
+            "named nested details",
+            named(r#"{"error":{"details":["#, "]}}"),
+        ),
+        ("named nested lists", named("[", "]")),
         (
             "many errors",
             list(
@@ -127,4 +147,23 @@ fn text(begin: &str, piece: &str, end: &str) -> Vec<u8> {
 fn many_names() -> Vec<u8> {
     let names: Vec<String> = (0..5000).map(|n| format!("\"k{n}\":{n}")).collect();
     format!("{{{}}}", names.join(",")).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_bodies_are_as_large_as_may_be_and_most_are_json() {
+        let mut json = 0;
+        for (name, body) in bodies() {
+            assert!(
+                (SIZE - 4096..=SIZE).contains(&body.len()),
+                "{name}: {}",
+                body.len()
+            );
+            json += usize::from(serde_json::from_slice::<serde_json::Value>(&body).is_ok());
+        }
+        assert!(json >= 20, "{json}");
+    }
 }
