@@ -148,10 +148,10 @@ impl Condition {
     pub(crate) fn head_fits(&self, view: &View<'_>) -> bool {
         let signal = view.answer.signal;
         self.statuses.has(signal.status.as_u16())
-            && (self.methods.is_empty() || self.methods.contains(view.request.method))
-            && (self.paths.is_empty() || self.paths.iter().any(|p| p.matches(view.request.path)))
             && (!self.json_expected || view.request.accepts_json)
             && self.media.is_none_or(|m| m == kind(signal.media))
+            && (self.methods.is_empty() || self.methods.contains(view.request.method))
+            && (self.paths.is_empty() || self.paths.iter().any(|p| p.matches(view.request.path)))
             && self.headers.iter().all(|(name, test)| {
                 let mut lines = view.headers().get_all(name).iter();
                 test.of_lines(&mut lines.by_ref().map(http::HeaderValue::as_bytes))
