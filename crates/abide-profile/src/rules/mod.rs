@@ -9,6 +9,7 @@
 
 mod boundary;
 mod condition;
+mod heads;
 mod index;
 mod lazy;
 mod path;
@@ -28,6 +29,7 @@ pub(crate) use self::condition::{methods, patterns};
 pub(crate) use self::pattern::Pattern;
 
 use self::condition::Condition;
+use self::heads::Heads;
 use self::index::Index;
 use self::quota::Quota;
 use self::reader::Reader;
@@ -47,6 +49,7 @@ pub struct Rules {
     rules: Vec<Compiled>,
     index: Index,
     quotas: Vec<Quota>,
+    heads: Heads,
     asks: Vec<Told>,
 }
 
@@ -120,10 +123,13 @@ impl Rules {
             let place = top.key("reading").item(i);
             quotas.push(Quota::new(reading, gates, &place, problems));
         }
+        let mut heads = Heads::default();
+        quotas.iter_mut().for_each(|q| q.seat(&mut heads));
         let asks = told(&profile.asks, &top.key("ask"), problems);
         Self {
             index: Index::new(rules.iter().map(|r| r.when.statuses())),
             rules,
+            heads,
             quotas,
             asks,
         }
@@ -135,7 +141,7 @@ impl Rules {
         request: &RequestView<'_>,
         answer: &Answer<'_>,
     ) -> (Option<Decided<'_>>, Option<Parts>) {
-        let view = View::new(request, answer);
+        let view = View::new(request, answer, &self.heads);
         let rule = self
             .about(&view)
             .find(|r| r.when.head_fits(&view) && r.when.body_fits(&view));
@@ -200,7 +206,7 @@ impl Rules {
 
     /// Whether the body of an answer with this head has to be seen.
     pub fn wants(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Wants {
-        let view = View::new(request, answer);
+        let view = View::new(request, answer, &self.heads);
         let mut wants = Wants::Nothing;
         for rule in self.about(&view).filter(|r| r.when.head_fits(&view)) {
             let looks = rule.when.needs_body();
@@ -228,7 +234,7 @@ impl Rules {
     /// The members of the body's top object that rules about an answer with this head look into;
     /// `None` where one looks at all of it.
     pub fn tops(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Option<Vec<&str>> {
-        let view = View::new(request, answer);
+        let view = View::new(request, answer, &self.heads);
         let mut tops = Vec::new();
         let fitting = self.about(&view).filter(|r| r.when.head_fits(&view));
         for rule in fitting {

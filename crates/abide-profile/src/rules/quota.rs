@@ -4,6 +4,7 @@ use abide_core::finding::{BucketId, Reading};
 use abide_core::signal::is_quota;
 use abide_core::{GateClass, Hint, Instant, Scope};
 
+use super::heads::Heads;
 use super::reader::Reader;
 use super::view::View;
 use super::{Boundary, Cover, one_of};
@@ -86,6 +87,20 @@ impl Quota {
         ]
         .into_iter()
         .flatten()
+    }
+
+    /// Gives its headers places.
+    pub(super) fn seat(&mut self, heads: &mut Heads) {
+        let readers = [
+            &mut self.limit,
+            &mut self.remaining,
+            &mut self.used,
+            &mut self.reset,
+            &mut self.window,
+            &mut self.cost,
+            &mut self.bucket,
+        ];
+        readers.into_iter().flatten().for_each(|r| r.seat(heads));
     }
 
     /// Whether it reads headers that are understood without a profile too.

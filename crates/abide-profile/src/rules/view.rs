@@ -7,6 +7,7 @@ use abide_core::classify::{Answer, RequestView};
 use http::HeaderMap;
 use serde_json::Value;
 
+use super::heads::{Found, Heads, Lines};
 use super::whole;
 
 /// What a body must be no larger than to be parsed as JSON; more is looked at as text only. It
@@ -17,15 +18,23 @@ pub(crate) const MAX_BODY: usize = 64 * 1024;
 pub(crate) struct View<'a> {
     pub(crate) request: &'a RequestView<'a>,
     pub(crate) answer: &'a Answer<'a>,
+    heads: &'a Heads,
+    found: OnceCell<Found<'a>>,
     json: OnceCell<Option<Value>>,
     escapes: OnceCell<bool>,
 }
 
 impl<'a> View<'a> {
-    pub(crate) const fn new(request: &'a RequestView<'a>, answer: &'a Answer<'a>) -> Self {
+    pub(super) const fn new(
+        request: &'a RequestView<'a>,
+        answer: &'a Answer<'a>,
+        heads: &'a Heads,
+    ) -> Self {
         Self {
             request,
             answer,
+            heads,
+            found: OnceCell::new(),
             json: OnceCell::new(),
             escapes: OnceCell::new(),
         }
@@ -33,6 +42,12 @@ impl<'a> View<'a> {
 
     pub(crate) const fn headers(&self) -> &'a HeaderMap {
         self.answer.headers
+    }
+
+    /// The lines of a header that has a place.
+    pub(super) fn lines(&self, place: usize) -> Lines<'a> {
+        let find = || self.heads.find(self.answer.headers);
+        self.found.get_or_init(find).at(place)
     }
 
     /// The beginning of the body, as far as rules look at it.
