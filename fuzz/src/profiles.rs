@@ -28,7 +28,7 @@ pub fn classify(data: &[u8]) {
                 status: first.status,
                 headers: headers.clone(),
                 body: body.map(<[u8]>::to_vec),
-                json: first.path.len() % 2 == 0,
+                json: first.path.len().is_multiple_of(2),
             };
             check(&first.profile, &recorded);
         }

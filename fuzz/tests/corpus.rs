@@ -16,8 +16,8 @@ fn corpus(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
         .join(name);
     let mut all: Vec<_> = fs::read_dir(&folder)
         .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
-        .map(|entry| entry.unwrap().path())
-        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .map(|entry| entry.expect("can be listed").path())
+        .map(|path| (path.clone(), fs::read(path).expect("can be read")))
         .collect();
     all.sort();
     assert!(!all.is_empty(), "{}: nothing is there", folder.display());

@@ -46,7 +46,11 @@ impl Number {
 
     /// As nanoseconds, when one unit is `1 / per_second` of a second; rounded up.
     pub(super) const fn nanos(self, per_second: u128) -> u128 {
-        self.billionths.div_ceil(per_second)
+        // A division of this width costs more than all the reading.
+        match per_second {
+            1 => self.billionths,
+            _ => self.billionths.div_ceil(per_second),
+        }
     }
 
     /// As a duration, when one unit is `1 / per_second` of a second; rounded up, saturating.

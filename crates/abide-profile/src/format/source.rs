@@ -60,6 +60,10 @@ pub enum Unit {
 /// A number in an answer, or one made of numbers in it.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are a few in a profile, and a box would show in what is told"
+)]
 pub enum Amount {
     /// What is missing, at the rate at which it comes back: (`requested` − `available`) ÷ `rate`
     /// seconds.

@@ -73,6 +73,10 @@ struct Compiled {
 
 /// Where a wait is told.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are a few in a profile, nearly all of the smaller kind"
+)]
 enum Told {
     At(Reader),
     Missing {
@@ -167,9 +171,10 @@ impl Rules {
             parts.ask = first(all().filter(|t| !t.is_header()), &view);
             // What a header tells is believed as the reset of a quota, before the body.
             if let Hint::Until(at) = first(all().filter(|t| t.is_header()), &view) {
-                let mut reading = Reading::default();
-                reading.reset = Some(at);
-                readings.push(reading);
+                readings.push(Reading {
+                    reset: Some(at),
+                    ..Reading::default()
+                });
             }
         }
         if rule.is_none() && readings.is_empty() && parts.ask == Hint::Absent {

@@ -135,17 +135,15 @@ impl Quota {
             || cost.is_some()
             || bucket.is_some()
             || reset.is_some() && !self.reset.as_ref().is_some_and(Reader::is_constant);
-        told.then(|| {
-            let mut reading = Reading::default();
-            reading.scope = Some(self.gate.0);
-            reading.class = self.gate.1;
-            reading.limit = limit;
-            reading.remaining = remaining;
-            reading.reset = reset;
-            reading.window = self.window.as_ref().and_then(|r| r.span(view));
-            reading.cost = cost;
-            reading.bucket = bucket.map(|name| BucketId(hash(&name)));
-            reading
+        told.then(|| Reading {
+            scope: Some(self.gate.0),
+            class: self.gate.1,
+            limit,
+            remaining,
+            reset,
+            window: self.window.as_ref().and_then(|r| r.span(view)),
+            cost,
+            bucket: bucket.map(|name| BucketId(hash(&name))),
         })
     }
 

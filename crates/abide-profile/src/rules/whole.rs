@@ -15,7 +15,10 @@ pub(super) fn is_balanced(text: &[u8]) -> bool {
     let mut scan = Scan::default();
     let (blocks, rest) = text.as_chunks::<BLOCK>();
     blocks.iter().for_each(|b| scan.block(b));
-    scan.bytes(rest);
+    // White space changes nothing.
+    let mut last = [b' '; BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    scan.block(&last);
     scan.depth == 0 && !scan.within
 }
 
