@@ -122,34 +122,21 @@ impl WallTime {
     /// `self + d`, saturating.
     #[must_use]
     pub const fn after(self, d: Duration) -> Self {
-        let n = nanos(d);
-        let n = if n > i64::MAX as u64 {
-            i64::MAX
-        } else {
-            n as i64
-        };
-        Self(self.0.saturating_add(n))
+        Self(self.0.saturating_add_unsigned(nanos(d)))
     }
 
     /// `self - d`, saturating.
     #[must_use]
     pub const fn before(self, d: Duration) -> Self {
-        let n = nanos(d);
-        let n = if n > i64::MAX as u64 {
-            i64::MAX
-        } else {
-            n as i64
-        };
-        Self(self.0.saturating_sub(n))
+        Self(self.0.saturating_sub_unsigned(nanos(d)))
     }
 
     /// The time from `earlier` to `self`; zero when `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
-        let d = self.0.saturating_sub(earlier.0);
-        if d <= 0 {
+        if self.0 <= earlier.0 {
             Duration::ZERO
         } else {
-            Duration::from_nanos(d as u64)
+            Duration::from_nanos(self.0.abs_diff(earlier.0))
         }
     }
 }
@@ -217,6 +204,16 @@ mod tests {
         assert_eq!(Instant::ORIGIN.before(Duration::MAX), Instant::ORIGIN);
         assert_eq!(Instant::ORIGIN.since(Instant::FAR), Duration::ZERO);
         assert_eq!(WallTime::MAX.after(Duration::MAX), WallTime::MAX);
+    }
+
+    #[test]
+    fn spans_longer_than_half_the_range_are_exact() {
+        let first = WallTime::from_unix_nanos(i64::MIN);
+        let late = WallTime::from_unix_secs(1_773_144_000);
+        assert_eq!(first.after(late.since(first)), late);
+        assert_eq!(late.before(late.since(first)), first);
+        let m = Moment::new(Instant::from_secs(100), first);
+        assert_eq!(m.wall_at(m.instant_at(late)), late);
     }
 
     #[test]

@@ -41,36 +41,24 @@ fn operations(text: &str) -> Vec<Operation<'_>> {
     let mut rest = text;
     loop {
         rest = skip(rest);
-        let Some(first) = rest.chars().next() else {
+        if rest.is_empty() {
             return found;
+        }
+        let (kind, after) = word(rest);
+        let (name, after) = word(skip(after));
+        let (reads, next) = match kind {
+            // The short form of a query.
+            "" => (Some(true), rest.starts_with('{').then(|| selection(rest))),
+            "query" => (Some(true), Some(selection(after))),
+            "mutation" | "subscription" => (Some(false), Some(selection(after))),
+            "fragment" => (None, condition(after).map(selection)),
+            _ => (None, None),
         };
-        if first == '{' {
-            found.push(Operation {
-                reads: true,
-                name: "",
-            });
-        } else {
-            let (word, after) = word(rest);
-            let reads = match word {
-                "query" => true,
-                "mutation" | "subscription" => false,
-                "fragment" => {
-                    match block(after) {
-                        Some(next) => rest = next,
-                        None => return Vec::new(),
-                    }
-                    continue;
-                }
-                _ => return Vec::new(),
-            };
-            let (name, _) = self::word(skip(after));
-            found.push(Operation { reads, name });
-            rest = after;
-        }
-        match block(rest) {
-            Some(next) => rest = next,
-            None => return Vec::new(),
-        }
+        let Some(Some(next)) = next else {
+            return Vec::new();
+        };
+        found.extend(reads.map(|reads| Operation { reads, name }));
+        rest = next;
     }
 }
 
@@ -87,17 +75,38 @@ fn skip(mut text: &str) -> &str {
         if !text.starts_with('#') {
             return text;
         }
-        text = text.find('\n').map_or("", |end| &text[end..]);
+        text = text.find(['\n', '\r']).map_or("", |end| &text[end..]);
     }
 }
 
-/// What follows the next block in braces; `None` when it does not end.
-fn block(text: &str) -> Option<&str> {
+/// What follows the type that a fragment is on.
+fn condition(text: &str) -> Option<&str> {
+    let (on, after) = word(skip(text));
+    (on == "on").then(|| word(skip(after)).1)
+}
+
+/// What follows the next block in braces, before which only variables and directives may stand:
+/// anything else might be the beginning of another operation.
+fn selection(mut text: &str) -> Option<&str> {
+    loop {
+        text = skip(text);
+        text = match text.chars().next()? {
+            '(' => enclosed(text)?,
+            '@' => word(skip(&text[1..])).1,
+            '{' => return enclosed(text),
+            _ => return None,
+        };
+    }
+}
+
+/// What follows the pair of brackets that the text begins with; `None` when it does not end, or
+/// when pairs within it cross.
+fn enclosed(text: &str) -> Option<&str> {
     let bytes = text.as_bytes();
-    let (mut depth, mut round, mut i) = (0_usize, 0_usize, 0);
+    let (mut open, mut i) = (Vec::new(), 0);
     while i < bytes.len() {
         match bytes[i] {
-            b'#' => i += bytes[i..].iter().position(|b| *b == b'\n')?,
+            b'#' => i += bytes[i..].iter().position(|b| matches!(b, b'\n' | b'\r'))?,
             b'"' if bytes[i..].starts_with(b"\"\"\"") => {
                 let rest = &text[i + 3..];
                 let mut from = 0;
@@ -116,12 +125,14 @@ fn block(text: &str) -> Option<&str> {
                     i += if bytes[i] == b'\\' { 2 } else { 1 };
                 }
             }
-            b'(' => round += 1,
-            b')' => round = round.saturating_sub(1),
-            b'{' if round == 0 => depth += 1,
-            b'}' if round == 0 => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
+            b'(' => open.push(b')'),
+            b'[' => open.push(b']'),
+            b'{' => open.push(b'}'),
+            b @ (b')' | b']' | b'}') => {
+                if open.pop()? != b {
+                    return None;
+                }
+                if open.is_empty() {
                     return Some(&text[i + 1..]);
                 }
             }
@@ -150,6 +161,10 @@ mod tests {
         ));
         assert!(reads("# mutation\nquery { a }", None));
         assert!(reads("fragment F on T { a } query { ...F }", None));
+        assert!(reads(
+            "fragment F on T @d(x: [1]) { a } query A @e(y: {z: \"{\"}) { ...F }",
+            None
+        ));
         assert!(!reads("mutation { a }", None));
         assert!(!reads("subscription { a }", None));
         assert!(!reads("query A { a } mutation B { b }", None));
@@ -157,6 +172,14 @@ mod tests {
         assert!(!reads("query A { a } mutation B { b }", Some("B")));
         assert!(!reads("query A { a } mutation A { b }", Some("A")));
         assert!(reads("query { a(t: \"\"\" { \\\"\"\" \"\"\") }", None));
+    }
+
+    #[test]
+    fn no_mutation_hides_behind_a_query() {
+        assert!(!reads("query A { a } #\rmutation B { b }", Some("B")));
+        assert!(!reads("query A\nmutation M { m }", Some("M")));
+        assert!(!reads("fragment F mutation M { m } query { a }", None));
+        assert!(!reads("query A { a ( } mutation M { m } ) }", Some("M")));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 pub mod cases;
 mod catalogue;
+mod decode;
 pub mod docs;
 mod extend;
 pub mod format;
@@ -26,6 +27,7 @@ pub mod trial;
 mod units;
 
 pub use catalogue::{Catalogue, Unusable};
+pub use decode::{Decoded, decode};
 pub use gates::{Asking, Choice, Gates, Passed};
 pub use host::Host;
 pub use load::{Fault, parse};

@@ -110,7 +110,8 @@ impl Scanner {
         self.escaped = b == b'\\' && !self.escaped;
         match self.place {
             Place::Name if ends => self.place = Place::Colon,
-            Place::Name if self.name.len() < LONGEST_NAME => self.name.push(b),
+            // One byte more than the longest, so that a cut name is like none that is wanted.
+            Place::Name if self.name.len() <= LONGEST_NAME => self.name.push(b),
             Place::Name => {}
             _ => self.keep(b),
         }
@@ -122,8 +123,7 @@ impl Scanner {
     fn begin_value(&mut self) {
         self.place = Place::Value;
         self.depth = 0;
-        let wanted = self.wanted.iter().any(|w| w.as_bytes() == self.name);
-        if wanted && self.kept.len() + self.name.len() + 4 <= MOST {
+        if self.is_wanted() && self.kept.len() + self.name.len() + 4 <= MOST {
             self.member = Some(self.kept.len());
             if !self.kept.is_empty() {
                 self.kept.push(b',');
@@ -132,6 +132,16 @@ impl Scanner {
             self.kept.extend_from_slice(&self.name);
             self.kept.extend_from_slice(b"\":");
         }
+    }
+
+    /// Whether the name that was read is one of those wanted, however it is spelled.
+    fn is_wanted(&self) -> bool {
+        let is = |name: &[u8]| self.wanted.iter().any(|w| w.as_bytes() == name);
+        if !self.name.contains(&b'\\') {
+            return is(&self.name);
+        }
+        let quoted = [b"\"", self.name.as_slice(), b"\""].concat();
+        serde_json::from_slice::<String>(&quoted).is_ok_and(|name| is(name.as_bytes()))
     }
 
     fn within_value(&mut self, b: u8) {
@@ -198,6 +208,13 @@ mod tests {
         );
         let large = format!(r#"{{"errors":"{}","extensions":2}}"#, "x".repeat(MOST));
         assert_eq!(found(&large, 1000).as_deref(), Some(r#"{"extensions":2}"#));
+    }
+
+    #[test]
+    fn a_name_may_be_spelled_with_escapes() {
+        let body = r#"{"\u0065rrors":[1],"extensions\u0020":2,"err\u00":3}"#;
+        let wanted = r#"{"\u0065rrors":[1]}"#;
+        assert_eq!(found(body, 2).as_deref(), Some(wanted));
     }
 
     #[test]

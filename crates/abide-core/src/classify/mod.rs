@@ -64,7 +64,7 @@ pub fn classify(
     body: Option<&dyn BodyMatch>,
     policy: &ClassifyPolicy,
 ) -> Finding {
-    let parts = body
+    let mut parts = body
         .and_then(|rules| rules.find(request, answer))
         .unwrap_or_default();
     let (verdict, scope) = match parts.verdict {
@@ -81,7 +81,7 @@ pub fn classify(
     finding.again = parts.again;
     finding.counted = policy.counted.contains(&answer.signal.status);
     finding.health = parts.health.unwrap_or_else(|| health(verdict, scope));
-    finding.readings = readings(verdict, answer.signal, &parts);
+    finding.readings = readings(verdict, answer.signal, &mut parts);
     let told = asks::Told {
         signal: answer.signal,
         readings: &finding.readings,
@@ -104,15 +104,16 @@ pub fn classify(
 }
 
 /// What the answer tells of quotas that is worth keeping.
-fn readings(verdict: Verdict, signal: &Signal, parts: &Parts) -> Vec<Reading> {
+fn readings(verdict: Verdict, signal: &Signal, parts: &mut Parts) -> Vec<Reading> {
     if !asks::quotas_count(verdict, signal) {
         return Vec::new();
     }
-    let mut all = match parts.ignore_readings {
-        true => Vec::new(),
-        false => signal.readings.clone(),
-    };
-    all.extend_from_slice(&parts.readings);
+    let own = std::mem::take(&mut parts.readings);
+    if parts.ignore_readings || signal.readings.is_empty() {
+        return own;
+    }
+    let mut all = signal.readings.clone();
+    all.extend_from_slice(&own);
     all
 }
 

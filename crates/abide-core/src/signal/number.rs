@@ -25,9 +25,7 @@ impl Number {
         if int.is_empty() {
             return None;
         }
-        let whole = int.iter().fold(0u128, |v, b| {
-            v.saturating_mul(10).saturating_add(u128::from(b - b'0'))
-        });
+        let whole = whole(int);
         let fraction = match rest {
             [] => 0,
             [b'.', digits @ ..] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
@@ -48,7 +46,11 @@ impl Number {
 
     /// As nanoseconds, when one unit is `1 / per_second` of a second; rounded up.
     pub(super) const fn nanos(self, per_second: u128) -> u128 {
-        self.billionths.div_ceil(per_second)
+        // A division of this width costs more than all the reading.
+        match per_second {
+            1 => self.billionths,
+            _ => self.billionths.div_ceil(per_second),
+        }
     }
 
     /// As a duration, when one unit is `1 / per_second` of a second; rounded up, saturating.
@@ -63,6 +65,19 @@ pub(super) fn duration_of(nanos: u128) -> Duration {
         Ok(secs) => Duration::new(secs, (nanos % BILLION) as u32),
         Err(_) => Duration::MAX,
     }
+}
+
+/// The digits before it. Nearly all numbers fit into half the width, where sums cost a tenth.
+fn whole(digits: &[u8]) -> u128 {
+    if digits.len() < 20 {
+        let value = digits
+            .iter()
+            .fold(0u64, |v, b| v * 10 + u64::from(b - b'0'));
+        return u128::from(value);
+    }
+    digits.iter().fold(0, |v: u128, b| {
+        v.saturating_mul(10).saturating_add(u128::from(b - b'0'))
+    })
 }
 
 /// The digits after a decimal point, in billionths, rounded up.
@@ -110,6 +125,10 @@ mod tests {
     #[test]
     fn too_large_saturates() {
         assert_eq!(secs(&"9".repeat(60)), Some(Duration::MAX));
+        assert_eq!(
+            Number::parse(b"9999999999999999999").map(Number::whole),
+            Some(9_999_999_999_999_999_999)
+        );
         let wraps_to_four = "340282366920938463463374607431768211460";
         assert_eq!(secs(wraps_to_four), Some(Duration::MAX));
         assert_eq!(

@@ -62,7 +62,7 @@ pub enum Unit {
 #[serde(untagged)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "a few a profile, read once; a box would show in the format's schema"
+    reason = "there are a few in a profile, and a box would show in what is told"
 )]
 pub enum Amount {
     /// What is missing, at the rate at which it comes back: (`requested` − `available`) ÷ `rate`

@@ -4,11 +4,18 @@
 use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
+use serde_json::Value;
 use serde_json_path::JsonPath;
+
+use super::path::Plain;
+use super::view::View;
 
 /// What one compiled expression may take, in bytes: an expression that needs more is refused
 /// when its profile is checked.
 const MAX_REGEX: usize = 1024 * 1024;
+
+/// How deep brackets of a path may be nested.
+const MAX_NESTING: usize = 16;
 
 /// A regular expression over bytes.
 #[derive(Debug)]
@@ -50,7 +57,15 @@ fn build(text: &str) -> Result<Regex, String> {
 #[derive(Debug)]
 pub(crate) struct Path {
     text: Box<str>,
-    made: OnceLock<Option<JsonPath>>,
+    made: OnceLock<Made>,
+}
+
+#[derive(Debug)]
+enum Made {
+    Plain(Plain),
+    General(JsonPath),
+    /// It cannot be made, which a checked profile has not.
+    Nothing,
 }
 
 impl Path {
@@ -68,14 +83,43 @@ impl Path {
 
     /// Why it cannot be made.
     pub(crate) fn check(&self) -> Result<(), String> {
-        JsonPath::parse(&self.text)
-            .map(drop)
-            .map_err(|e| e.to_string())
+        checked(&self.text).map(drop)
     }
 
-    pub(crate) fn get(&self) -> Option<&JsonPath> {
-        let make = || JsonPath::parse(&self.text).ok();
-        self.made.get_or_init(make).as_ref()
+    fn get(&self) -> &Made {
+        self.made.get_or_init(|| {
+            let plain = Plain::parse(&self.text).map(Made::Plain);
+            let general = || checked(&self.text).map_or(Made::Nothing, Made::General);
+            plain.unwrap_or_else(general)
+        })
+    }
+
+    pub(crate) fn can_be_made(&self) -> bool {
+        !matches!(self.get(), Made::Nothing)
+    }
+
+    /// Whether it has a node in the body that will do.
+    pub(crate) fn any(&self, view: &View<'_>, mut will_do: impl FnMut(&Value) -> bool) -> bool {
+        match self.get() {
+            Made::Nothing => false,
+            Made::Plain(path) => view.json().is_some_and(|json| path.any(json, &mut will_do)),
+            Made::General(path) => view
+                .json()
+                .is_some_and(|json| path.query(json).iter().any(|node| will_do(node))),
+        }
+    }
+
+    /// Whether it surely has no node in the body: looking for a few bytes costs a hundredth of
+    /// parsing. A body with escapes may spell names otherwise.
+    pub(crate) fn is_absent(&self, view: &View<'_>) -> bool {
+        let Some(text) = view.text() else {
+            return true;
+        };
+        match self.get() {
+            Made::Nothing => true,
+            Made::General(_) => false,
+            Made::Plain(path) => path.is_absent(text) && !view.has_escapes(),
+        }
     }
 
     /// The member of the top object that every match lies in, where the path names one.
@@ -84,5 +128,47 @@ impl Path {
         let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
         let name = &rest[..end.unwrap_or(rest.len())];
         (!name.is_empty()).then_some(name)
+    }
+}
+
+/// Makes a path. Brackets within brackets are bounded, since they are read by recursion, and so
+/// is looking at every depth, since each time multiplies the work.
+fn checked(text: &str) -> Result<JsonPath, String> {
+    let mut depth = 0_usize;
+    for b in text.bytes() {
+        match b {
+            b'(' | b'[' | b'!' => depth += 1,
+            b')' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_NESTING {
+            return Err(format!("is nested more than {MAX_NESTING} deep"));
+        }
+    }
+    if text.matches("..").count() > 1 {
+        return Err("has `..` more than once".to_owned());
+    }
+    JsonPath::parse(text).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_without_bound_are_refused() {
+        for text in [
+            format!("$[?{}", "(".repeat(100_000)),
+            format!("$[?{}@.a]", "!".repeat(100_000)),
+            format!("$[?@{}", "[?@".repeat(100_000)),
+            "$..a..b".to_owned(),
+            "$..*..*..*".to_owned(),
+        ] {
+            assert!(Path::new(&text).check().is_err());
+        }
+        assert_eq!(
+            Path::new("$..a[?(@.b > 2 && !(@.c == 'x'))].d").check(),
+            Ok(())
+        );
     }
 }

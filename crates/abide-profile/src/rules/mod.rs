@@ -9,12 +9,16 @@
 
 mod boundary;
 mod condition;
+mod heads;
+mod index;
 mod lazy;
+mod path;
 mod pattern;
 mod quota;
 mod reader;
 mod trace;
 mod view;
+mod whole;
 
 use std::time::Duration;
 
@@ -27,6 +31,8 @@ pub(crate) use self::pattern::Pattern;
 pub use self::trace::Look;
 
 use self::condition::Condition;
+use self::heads::Heads;
+use self::index::Index;
 use self::quota::Quota;
 use self::reader::Reader;
 use self::view::View;
@@ -43,7 +49,9 @@ pub(crate) type Cover = (Scope, GateClass);
 #[derive(Debug)]
 pub struct Rules {
     rules: Vec<Compiled>,
+    index: Index,
     quotas: Vec<Quota>,
+    heads: Heads,
     asks: Vec<Told>,
 }
 
@@ -69,7 +77,7 @@ struct Compiled {
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "a few a profile, made once; a box would cost every answer a step"
+    reason = "there are a few in a profile, nearly all of the smaller kind"
 )]
 enum Told {
     At(Reader),
@@ -123,9 +131,13 @@ impl Rules {
             let place = top.key("reading").item(i);
             quotas.push(Quota::new(reading, gates, &place, problems));
         }
+        let mut heads = Heads::default();
+        quotas.iter_mut().for_each(|q| q.seat(&mut heads));
         let asks = told(&profile.asks, &top.key("ask"), problems);
         Self {
+            index: Index::new(rules.iter().map(|r| r.when.statuses())),
             rules,
+            heads,
             quotas,
             asks,
         }
@@ -137,25 +149,27 @@ impl Rules {
         request: &RequestView<'_>,
         answer: &Answer<'_>,
     ) -> (Option<Decided<'_>>, Option<Parts>) {
-        let view = View::new(request, answer);
+        let view = View::new(request, answer, &self.heads);
         let index = self.deciding(&view);
-        let rule = index.map(|i| &self.rules[i]);
+        let rule = index.and_then(|i| self.rules.get(i));
         let ignored = rule.is_some_and(|r| r.ignore_readings);
-        let quotas = self.quotas.iter().filter(|_| !ignored);
-        let told = quotas.filter_map(|q| Some((q.read(&view)?, q.is_of_common_names())));
-        let (mut readings, common): (Vec<_>, Vec<bool>) = told.unzip();
-        // The profile knows better what those names mean here.
-        let superseded = common.contains(&true);
+        let (mut readings, mut superseded) = (Vec::new(), false);
+        for quota in self.quotas.iter().filter(|_| !ignored) {
+            let Some(reading) = quota.read(&view) else {
+                continue;
+            };
+            readings.push(reading);
+            // The profile knows better what those names mean here.
+            superseded |= quota.is_of_common_names();
+        }
         let turned_away = turned_away(rule, answer);
         let mut parts = Parts::default();
         let own = rule.map_or(&[][..], |r| &r.asks);
         if turned_away || !own.is_empty() {
-            let common = self.asks.iter().filter(|_| turned_away);
-            let (by_header, by_body): (Vec<&Told>, Vec<&Told>) =
-                own.iter().chain(common).partition(|t| t.is_header());
-            parts.ask = first(&by_body, &view);
+            let all = || own.iter().chain(self.asks.iter().filter(|_| turned_away));
+            parts.ask = first(all().filter(|t| !t.is_header()), &view);
             // What a header tells is believed as the reset of a quota, before the body.
-            if let Hint::Until(at) = first(&by_header, &view) {
+            if let Hint::Until(at) = first(all().filter(|t| t.is_header()), &view) {
                 readings.push(Reading {
                     reset: Some(at),
                     ..Reading::default()
@@ -197,14 +211,22 @@ impl Rules {
     /// The first rule that fits.
     fn deciding(&self, view: &View<'_>) -> Option<usize> {
         let fits = |r: &Compiled| r.when.head_fits(view) && r.when.body_fits(view);
-        self.rules.iter().position(fits)
+        let status = view.answer.signal.status.as_u16();
+        let mut about = self.index.of(status);
+        about.find(|n| self.rules.get(*n).is_some_and(fits))
+    }
+
+    /// The rules that may be about an answer, in order.
+    fn about(&self, view: &View<'_>) -> impl Iterator<Item = &Compiled> {
+        let status = view.answer.signal.status.as_u16();
+        self.index.of(status).filter_map(|n| self.rules.get(n))
     }
 
     /// Whether the body of an answer with this head has to be seen.
     pub fn wants(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Wants {
-        let view = View::new(request, answer);
+        let view = View::new(request, answer, &self.heads);
         let mut wants = Wants::Nothing;
-        for rule in self.rules.iter().filter(|r| r.when.head_fits(&view)) {
+        for rule in self.about(&view).filter(|r| r.when.head_fits(&view)) {
             let looks = rule.when.needs_body();
             if looks || rule.asks.iter().any(Told::needs_body) {
                 match rule.inspect {
@@ -230,9 +252,9 @@ impl Rules {
     /// The members of the body's top object that rules about an answer with this head look into;
     /// `None` where one looks at all of it.
     pub fn tops(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Option<Vec<&str>> {
-        let view = View::new(request, answer);
+        let view = View::new(request, answer, &self.heads);
         let mut tops = Vec::new();
-        let fitting = self.rules.iter().filter(|r| r.when.head_fits(&view));
+        let fitting = self.about(&view).filter(|r| r.when.head_fits(&view));
         for rule in fitting {
             tops.extend(rule.when.tops()?);
             tops.extend(rule.asks.iter().flat_map(Told::tops));
@@ -258,8 +280,8 @@ fn turned_away(rule: Option<&Compiled>, answer: &Answer<'_>) -> bool {
     }
 }
 
-fn first(told: &[&Told], view: &View<'_>) -> Hint {
-    told.iter().fold(Hint::Absent, |found, t| match found {
+fn first<'a>(told: impl Iterator<Item = &'a Told>, view: &View<'_>) -> Hint {
+    told.fold(Hint::Absent, |found, t| match found {
         Hint::Until(_) => found,
         _ => found.or(t.when(view)),
     })

@@ -28,6 +28,12 @@ impl Pattern {
     /// Whether a path is meant. One slash at its end makes no difference.
     pub(crate) fn matches(&self, path: &str) -> bool {
         let path = path.strip_prefix('/').unwrap_or(path);
+        // Most paths differ in their first segment.
+        if let Some(Some(first)) = self.segments.first()
+            && !path.starts_with(&**first)
+        {
+            return false;
+        }
         let path = path.strip_suffix('/').unwrap_or(path);
         let mut given = path.split('/');
         for segment in &self.segments {

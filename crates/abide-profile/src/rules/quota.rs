@@ -4,6 +4,7 @@ use abide_core::finding::{BucketId, Reading};
 use abide_core::signal::is_quota;
 use abide_core::{GateClass, Hint, Instant, Scope};
 
+use super::heads::Heads;
 use super::reader::Reader;
 use super::view::View;
 use super::{Boundary, Cover, one_of};
@@ -23,6 +24,8 @@ pub(crate) struct Quota {
     cost: Option<Reader>,
     bucket: Option<Reader>,
     until: Option<Boundary>,
+    /// It reads headers that are understood without a profile too.
+    common: bool,
 }
 
 impl Quota {
@@ -54,7 +57,7 @@ impl Quota {
             let source = source.as_ref()?;
             Reader::new(source, &place.key(key), problems)
         };
-        Self {
+        let mut quota = Self {
             gate: gate.unwrap_or((Scope::Account, GateClass::PLAIN)),
             limit: reader("limit", &told.limit),
             remaining: reader("remaining", &told.remaining),
@@ -64,7 +67,12 @@ impl Quota {
             cost: reader("cost", &told.cost),
             bucket: reader("bucket", &told.bucket),
             until,
-        }
+            common: false,
+        };
+        let headers = quota.readers().filter_map(Reader::header);
+        let common = headers.map(http::HeaderName::as_str).any(is_quota);
+        quota.common = common;
+        quota
     }
 
     fn readers(&self) -> impl Iterator<Item = &Reader> {
@@ -91,10 +99,23 @@ impl Quota {
         .filter_map(|(name, reader)| Some((name, reader.as_ref()?)))
     }
 
+    /// Gives its headers places.
+    pub(super) fn seat(&mut self, heads: &mut Heads) {
+        let readers = [
+            &mut self.limit,
+            &mut self.remaining,
+            &mut self.used,
+            &mut self.reset,
+            &mut self.window,
+            &mut self.cost,
+            &mut self.bucket,
+        ];
+        readers.into_iter().flatten().for_each(|r| r.seat(heads));
+    }
+
     /// Whether it reads headers that are understood without a profile too.
-    pub(crate) fn is_of_common_names(&self) -> bool {
-        let headers = self.readers().filter_map(Reader::header);
-        headers.map(http::HeaderName::as_str).any(is_quota)
+    pub(crate) const fn is_of_common_names(&self) -> bool {
+        self.common
     }
 
     pub(crate) fn needs_body(&self) -> bool {
@@ -124,18 +145,15 @@ impl Quota {
             || cost.is_some()
             || bucket.is_some()
             || reset.is_some() && !self.reset.as_ref().is_some_and(Reader::is_constant);
-        told.then(|| {
-            let window = self.window.as_ref().and_then(|r| r.span(view));
-            Reading {
-                scope: Some(self.gate.0),
-                class: self.gate.1,
-                limit,
-                remaining,
-                reset,
-                window,
-                cost,
-                bucket: bucket.map(|name| BucketId(hash(&name))),
-            }
+        told.then(|| Reading {
+            scope: Some(self.gate.0),
+            class: self.gate.1,
+            limit,
+            remaining,
+            reset,
+            window: self.window.as_ref().and_then(|r| r.span(view)),
+            cost,
+            bucket: bucket.map(|name| BucketId(hash(&name))),
         })
     }
 

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use abide_core::Hint;
 use abide_core::signal::{Form, count};
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
+use super::heads::{Heads, Lines};
 use super::lazy::{Expression, Path};
 use super::view::View;
 use crate::format::{Source, Unit};
@@ -19,6 +20,8 @@ pub(crate) struct Reader {
     item: Option<usize>,
     key: Option<Box<str>>,
     unit: Option<Unit>,
+    /// Where its header is found without a lookup.
+    place: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -91,6 +94,7 @@ impl Reader {
             item: s.item,
             key: s.key.as_deref().map(Into::into),
             unit: s.unit,
+            place: None,
         })
     }
 
@@ -132,6 +136,13 @@ impl Reader {
             Spot::Json(path, _) => Some(path.text().to_owned()),
             Spot::Text(_) => Some("the text of the body".to_owned()),
             Spot::Value(_) => None,
+        }
+    }
+
+    /// Gives its header a place.
+    pub(super) fn seat(&mut self, heads: &mut Heads) {
+        if let Spot::Header(name, _) = &self.spot {
+            self.place = heads.place(name);
         }
     }
 
@@ -206,18 +217,31 @@ impl Reader {
     /// The first value told there of which `read` makes something.
     fn first<T>(&self, view: &View<'_>, mut read: impl FnMut(&[u8]) -> Option<T>) -> Option<T> {
         match &self.spot {
-            Spot::Header(name, text) => self.of_lines(view.headers(), name, text.as_ref(), read),
+            Spot::Header(name, text) => {
+                let lines = self.place.map_or(Lines::Several, |at| view.lines(at));
+                match lines {
+                    Lines::None => None,
+                    Lines::One(line) => self.of_line(line, text.as_ref(), &mut read),
+                    Lines::Several => self.of_lines(view.headers(), name, text.as_ref(), read),
+                }
+            }
             Spot::Trailer(name) => self.of_lines(view.answer.trailers?, name, None, read),
+            Spot::Json(path, _) if path.is_absent(view) => None,
             Spot::Json(path, text) => {
-                let nodes = path.get()?.query(view.json()?);
-                nodes.iter().find_map(|node| match (node, text) {
+                let mut of = |node: &Value| match (node, text) {
                     (Value::String(told), Some(text)) => {
                         read(text.get()?.captures(told.as_bytes())?.get(1)?.as_bytes())
                     }
                     (Value::String(told), None) => self.part(told.as_bytes(), &mut read),
                     (Value::Number(n), _) => read(n.to_string().as_bytes()),
                     _ => None,
-                })
+                };
+                let mut found = None;
+                path.any(view, |node| {
+                    found = of(node);
+                    found.is_some()
+                });
+                found
             }
             Spot::Text(text) => {
                 let found = text.get()?.captures(view.text()?)?;
@@ -234,13 +258,21 @@ impl Reader {
         text: Option<&Expression>,
         mut read: impl FnMut(&[u8]) -> Option<T>,
     ) -> Option<T> {
-        headers.get_all(name).iter().find_map(|line| {
-            let line = line.as_bytes();
-            match text {
-                Some(text) => read(text.get()?.captures(line)?.get(1)?.as_bytes()),
-                None => self.part(line, &mut read),
-            }
-        })
+        let mut lines = headers.get_all(name).iter();
+        lines.find_map(|line| self.of_line(line, text, &mut read))
+    }
+
+    fn of_line<T>(
+        &self,
+        line: &HeaderValue,
+        text: Option<&Expression>,
+        read: &mut impl FnMut(&[u8]) -> Option<T>,
+    ) -> Option<T> {
+        let line = line.as_bytes();
+        match text {
+            Some(text) => read(text.get()?.captures(line)?.get(1)?.as_bytes()),
+            None => self.part(line, read),
+        }
     }
 
     fn part<T>(&self, value: &[u8], read: &mut impl FnMut(&[u8]) -> Option<T>) -> Option<T> {

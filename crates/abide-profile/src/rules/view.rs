@@ -7,6 +7,9 @@ use abide_core::classify::{Answer, RequestView};
 use http::HeaderMap;
 use serde_json::Value;
 
+use super::heads::{Found, Heads, Lines};
+use super::whole;
+
 /// What a body must be no larger than to be parsed as JSON; more is looked at as text only. It
 /// bounds the work an answer can make us do.
 pub(crate) const MAX_BODY: usize = 64 * 1024;
@@ -15,20 +18,36 @@ pub(crate) const MAX_BODY: usize = 64 * 1024;
 pub(crate) struct View<'a> {
     pub(crate) request: &'a RequestView<'a>,
     pub(crate) answer: &'a Answer<'a>,
+    heads: &'a Heads,
+    found: OnceCell<Found<'a>>,
     json: OnceCell<Option<Value>>,
+    escapes: OnceCell<bool>,
 }
 
 impl<'a> View<'a> {
-    pub(crate) const fn new(request: &'a RequestView<'a>, answer: &'a Answer<'a>) -> Self {
+    pub(super) const fn new(
+        request: &'a RequestView<'a>,
+        answer: &'a Answer<'a>,
+        heads: &'a Heads,
+    ) -> Self {
         Self {
             request,
             answer,
+            heads,
+            found: OnceCell::new(),
             json: OnceCell::new(),
+            escapes: OnceCell::new(),
         }
     }
 
     pub(crate) const fn headers(&self) -> &'a HeaderMap {
         self.answer.headers
+    }
+
+    /// The lines of a header that has a place.
+    pub(super) fn lines(&self, place: usize) -> Lines<'a> {
+        let find = || self.heads.find(self.answer.headers);
+        self.found.get_or_init(find).at(place)
     }
 
     /// The beginning of the body, as far as rules look at it.
@@ -47,12 +66,21 @@ impl<'a> View<'a> {
         self.json.get_or_init(parse).as_ref()
     }
 
+    /// Whether the body may spell names with escapes.
+    pub(crate) fn has_escapes(&self) -> bool {
+        let look = || {
+            let text = self.text().unwrap_or_default();
+            memchr::memmem::find(text, b"\\u").is_some()
+        };
+        *self.escapes.get_or_init(look)
+    }
+
     /// Whether the body was to be JSON and ended before its JSON did.
     pub(crate) fn is_cut(&self) -> bool {
         let Some(sample) = self.answer.sample else {
             return false;
         };
-        self.answer.complete && sample.len() <= MAX_BODY && {
+        self.answer.complete && sample.len() <= MAX_BODY && !whole::is_balanced(sample) && {
             let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(sample);
             parsed.is_err_and(|e| e.is_eof())
         }
