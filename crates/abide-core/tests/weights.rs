@@ -99,3 +99,76 @@ fn sc_p18_a_cost_told_afterwards_is_settled_at_its_gate() {
     answered(&mut p, now, pass, Some(2));
     assert!(send(&mut p, now, 8).is_some(), "two of ten are spent");
 }
+
+/// Two names of one bucket pay each for itself while nobody knows, and get back what they paid.
+#[test]
+fn what_was_paid_under_two_names_comes_back_when_they_are_one() {
+    let mut p = provider();
+    let now = Instant::from_secs(100);
+    let mut a = GateSpec::new(GateKey(2), Scope::Account);
+    let mut b = GateSpec::new(GateKey(3), Scope::Account);
+    for (spec, weight) in [(&mut a, 2), (&mut b, 5)] {
+        spec.class = GateClass::nth(0);
+        spec.weight = weight;
+        spec.family = 7;
+    }
+    let name = |p: &mut Provider, spec: GateSpec| {
+        let request = Request::new(p.gates(now, &[spec]));
+        let Admit::Go(pass) = p.admit(now, &request) else {
+            panic!("there is room");
+        };
+        let Start::Go(pass) = p.start(now, pass) else {
+            panic!("nothing closed it");
+        };
+        let mut finding = Finding::success();
+        let mut reading = Reading::default();
+        reading.class = GateClass::nth(0);
+        reading.bucket = Some(abide_core::finding::BucketId(1));
+        finding.readings.push(reading);
+        p.settle(now, pass, &Outcome::Answered(finding));
+    };
+    let request = Request::new(p.gates(now, &[a, b]));
+    let Admit::Go(both) = p.admit(now, &request) else {
+        panic!("there is room");
+    };
+    (a.weight, b.weight) = (1, 1);
+    name(&mut p, a);
+    name(&mut p, b);
+    // Paid: 2 and 5 for both, 1 and 1 for the names, in one window of ten by now.
+    p.settle(now, both, &Outcome::NotSent);
+    a.weight = 8;
+    let request = Request::new(p.gates(now, &[a]));
+    assert!(
+        matches!(p.admit(now, &request), Admit::Go(_)),
+        "two of ten are spent"
+    );
+    let request = Request::new(p.gates(now, &[b]));
+    assert!(
+        matches!(p.admit(now, &request), Admit::Waiting(_)),
+        "ten of ten are"
+    );
+}
+
+#[test]
+fn one_buckets_name_under_two_credentials_is_two_buckets() {
+    let mut p = provider();
+    let now = Instant::from_secs(100);
+    for (key, family) in [(2, 7), (3, 8)] {
+        let mut spec = GateSpec::new(GateKey(key), Scope::Account);
+        spec.class = GateClass::nth(0);
+        (spec.family, spec.weight) = (family, 10);
+        let request = Request::new(p.gates(now, &[spec]));
+        let Admit::Go(pass) = p.admit(now, &request) else {
+            panic!("the other credential spent nothing of it");
+        };
+        let Start::Go(pass) = p.start(now, pass) else {
+            panic!("nothing closed it");
+        };
+        let mut finding = Finding::success();
+        let mut reading = Reading::default();
+        reading.class = GateClass::nth(0);
+        reading.bucket = Some(abide_core::finding::BucketId(1));
+        finding.readings.push(reading);
+        p.settle(now, pass, &Outcome::Answered(finding));
+    }
+}

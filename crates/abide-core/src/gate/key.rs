@@ -103,6 +103,9 @@ pub struct GateSpec {
     /// How many of this gate's units one unit of the request's cost is: a write may count five
     /// times where a read counts once.
     pub weight: u32,
+    /// Gates of one family may turn out to be one bucket: what they are keyed by, the bucket
+    /// aside. The same bucket's name under two credentials means two buckets.
+    pub family: u64,
     /// The server will name the bucket this route belongs to: until then the gate is provisional
     /// and lets one request out at a time.
     pub provisional: bool,
@@ -116,6 +119,7 @@ impl GateSpec {
             scope,
             class: GateClass::PLAIN,
             weight: 1,
+            family: 0,
             provisional: false,
         }
     }

@@ -81,6 +81,8 @@ pub(crate) struct Gate {
     /// How many slots turned out to be this one.
     pub(crate) aliased: u32,
     pub(crate) revision: u64,
+    /// Within what a bucket's name means one bucket.
+    pub(crate) family: u64,
     /// Every waiter whose set has this gate, by the latest end of a closing it will wait for.
     pub(crate) watch: BTreeSet<(Instant, u32)>,
 }
@@ -93,6 +95,7 @@ impl Gate {
             class: spec.class,
             provisional: spec.provisional,
             key: spec.key,
+            family: spec.family,
             users: 0,
             alias: None,
             aliased: 0,

@@ -14,7 +14,7 @@ use crate::time::Instant;
 use crate::verdict::Scope;
 
 impl Provider {
-    /// The bucket's gate is the one that is meant, or else the route's.
+    /// The bucket's gate is the one that is meant, whatever its scope, or else the route's.
     pub(super) fn name_bucket(
         &mut self,
         now: Instant,
@@ -23,13 +23,14 @@ impl Provider {
         class: GateClass,
     ) {
         let e = &self.entries[slot];
-        let mut routes = e.set[..e.len()]
-            .iter()
-            .map(|g| self.canonical(*g))
-            .filter(|g| self.gates[*g as usize].scope == Scope::Route);
-        let meant = |g: &u32| self.gates[*g as usize].class == class;
-        let route = routes.clone().find(meant).or_else(|| routes.next());
+        let mut gates = e.set[..e.len()].iter().map(|g| self.canonical(*g));
+        let meant = |g: &u32| match class {
+            GateClass::PLAIN => self.gates[*g as usize].scope == Scope::Route,
+            own => self.gates[*g as usize].class == own,
+        };
+        let route = gates.find(meant);
         let Some(g) = route else { return };
+        let bucket = (self.gates[g as usize].family, bucket);
         match self.buckets.get(&bucket).copied() {
             None => {
                 self.buckets.insert(bucket, g);

@@ -85,7 +85,7 @@ pub struct Provider {
     gates: Vec<Gate>,
     free_gates: Vec<u32>,
     index: HashedMap<GateKey, u32>,
-    buckets: HashMap<BucketId, u32>,
+    buckets: HashMap<(u64, BucketId), u32>,
     overflow: [Option<u32>; 4],
     hand: usize,
     entries: Entries,
@@ -189,6 +189,17 @@ impl Provider {
         let places = 0..e.len();
         let here = places.filter(|i| self.canonical(e.set[*i]) == g);
         here.map(|i| e.cost_at(i)).max().unwrap_or(e.cost)
+    }
+
+    /// What a request paid at the `i`-th place of its set, where it paid for all names of one
+    /// gate: names that became one only afterwards paid each for itself.
+    fn paid_at(&self, e: &Entry, i: usize) -> u32 {
+        if e.is_even() {
+            return e.cost;
+        }
+        let c = self.canonical(e.set[i]);
+        let unpaid = (0..e.len()).filter(|j| !e.paid_at(*j) && self.canonical(e.set[*j]) == c);
+        unpaid.map(|j| e.cost_at(j)).fold(e.cost_at(i), u32::max)
     }
 
     fn policy_of(&self, g: u32) -> &GatePolicy {

@@ -82,7 +82,7 @@ impl Provider {
                 continue;
             }
             let c = self.canonical(g);
-            let cost = self.cost_of(&self.entries[slot], c);
+            let cost = self.paid_at(&self.entries[slot], i);
             let gate = &mut self.gates[c as usize];
             gate.pace.refund(at, cost);
             if let Some(l) = &mut gate.lease {

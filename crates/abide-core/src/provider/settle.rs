@@ -318,7 +318,7 @@ impl Provider {
             let own = of(class).filter(|_| class != GateClass::PLAIN);
             let weight = self.entries[slot].weight(i);
             let real = own.or_else(|| Some(of(GateClass::PLAIN)?.saturating_mul(weight)));
-            let cost = self.cost_of(&self.entries[slot], c);
+            let cost = self.paid_at(&self.entries[slot], i);
             if let Some(real) = real
                 && self.gates[c as usize]
                     .pace
