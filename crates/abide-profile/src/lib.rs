@@ -33,6 +33,6 @@ pub use host::Host;
 pub use load::{Fault, parse};
 pub use problem::{Place, Problem, Step};
 pub use profile::Profile;
-pub use rules::{Decided, Look, Rules, Wants};
+pub use rules::{Decided, Look, MAX_BODY, Rules, Wants};
 pub use scan::Scanner;
 pub use units::duration;

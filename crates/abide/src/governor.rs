@@ -20,7 +20,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::clock::{Clock, System};
 use crate::names::Names;
 use crate::shard::{Handle, Shard};
-use crate::shared::{Named, Namer, Shared};
+use crate::shared::{Named, Namer, Profiler, Shared};
 use crate::target::Target;
 
 /// How many generic providers are remembered; idle ones make room. Each is a few KiB.
@@ -94,6 +94,7 @@ pub struct GovernorBuilder {
     named: HashMap<String, Treatment>,
     by: Option<Treat>,
     namer: Option<Namer>,
+    profiler: Option<Profiler>,
     catalogue: Option<Arc<Catalogue>>,
 }
 
@@ -159,6 +160,17 @@ impl GovernorBuilder {
         self
     }
 
+    /// The profile of a provider that is only known by name, as when a person holds it before
+    /// anything was sent there.
+    #[must_use]
+    pub fn profiled_by(
+        mut self,
+        by: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.profiler = Some(Arc::new(by));
+        self
+    }
+
     /// How the configured provider of a host and port is found; where it says `None`, the
     /// catalogue is asked, and what that does not know is its own provider.
     #[must_use]
@@ -202,6 +214,7 @@ impl GovernorBuilder {
             store,
             names,
             namer: self.namer,
+            profiler: self.profiler,
             catalogue: self
                 .catalogue
                 .unwrap_or_else(|| Arc::new(Catalogue::built_in())),
@@ -243,6 +256,7 @@ impl Governor {
             named: HashMap::new(),
             by: None,
             namer: None,
+            profiler: None,
             catalogue: None,
         }
     }
@@ -259,9 +273,14 @@ impl Governor {
     /// The handle to one provider, by name.
     pub fn provider(&self, name: &str) -> Handle {
         self.shard(name, || {
-            let known = name.split('@').next().unwrap_or(name);
+            // `aws@host` is one of several hosts, `google+youtube` one of several services.
+            let (section, service) = name.split_once('+').unwrap_or((name, name));
+            let known = service.split('@').next().unwrap_or(service);
             let catalogue = &self.shared.catalogue;
-            catalogue.get(known).unwrap_or_else(|| catalogue.generic())
+            let told = self.shared.profiler.as_ref().and_then(|by| by(section));
+            told.and_then(|told| catalogue.get(&told))
+                .or_else(|| catalogue.get(known))
+                .unwrap_or_else(|| catalogue.generic())
         })
     }
 

@@ -19,8 +19,11 @@ use http::{HeaderMap, Method, header};
 use crate::shard::Handle;
 use crate::transport;
 
-/// How long an answer is kept back at most.
+/// How long an answer is kept back at most: long enough for any body that comes at all.
 const KEPT_BACK: Duration = Duration::from_secs(5);
+
+/// How long a refusal is: whom it covers is to be known soon.
+const REFUSAL_KEPT_BACK: Duration = Duration::from_secs(2);
 
 /// What was read of a body before the caller sees it.
 #[derive(Debug, Default)]
@@ -36,6 +39,10 @@ impl Sampled {
     /// Reads at most so many bytes and a little more, for a while.
     pub(crate) async fn read(inner: &mut reqwest::Response, most: usize) -> Self {
         let mut sampled = Self::default();
+        let most_time = match inner.status().as_u16() {
+            400.. => REFUSAL_KEPT_BACK,
+            _ => KEPT_BACK,
+        };
         let reading = async {
             let mut read = 0;
             while read < most {
@@ -56,8 +63,13 @@ impl Sampled {
             }
         };
         // Whatever came by then is judged; reading goes on where it stopped.
-        let _ = tokio::time::timeout(KEPT_BACK, reading).await;
+        let _ = tokio::time::timeout(most_time, reading).await;
         sampled
+    }
+
+    /// Whether the first so many bytes are all there is.
+    pub(crate) fn is_whole(&self, most: usize) -> bool {
+        self.ended && self.pieces.iter().map(Bytes::len).sum::<usize>() <= most
     }
 
     /// As one piece, at most so long.
@@ -153,8 +165,14 @@ impl Watch {
         }
     }
 
-    /// What the whole body says; `None` when that is nothing beyond its head.
-    pub(crate) fn finding(self, inner: &reqwest::Response, shard: &Handle) -> Option<Finding> {
+    /// What the body says, as far as it was read; `None` when that is nothing beyond its head.
+    /// `ended` tells whether it was read to its end.
+    pub(crate) fn finding(
+        self,
+        inner: &reqwest::Response,
+        shard: &Handle,
+        ended: bool,
+    ) -> Option<Finding> {
         let sample = match self.longer {
             true => self.scanner?.found()?.into(),
             false => self.sample.freeze(),
@@ -168,7 +186,7 @@ impl Watch {
             signal: &self.signal,
             headers: inner.headers(),
             sample: Some(&sample),
-            complete: true,
+            complete: ended,
             trailers: None,
         };
         self.profile.rules().decide(&request, &answer).1?;

@@ -29,6 +29,11 @@ impl Names {
         GateSpec::new(self.hasher.key(scope, &[provider.as_bytes(), part]), scope)
     }
 
+    /// What gates of one family share.
+    pub(crate) fn family(&self, scope: Scope, part: &[u8]) -> u64 {
+        self.hasher.key(scope, &[b"family", part]).0
+    }
+
     /// Hashes what must not be kept: a credential on its way into a gate's tuple.
     pub(crate) fn credential(&self, parts: &[&[u8]]) -> Credential {
         let mut mac = self.mac();

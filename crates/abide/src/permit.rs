@@ -71,6 +71,8 @@ impl Admission {
 pub struct Permit {
     shard: Handle,
     pass: Option<Pass>,
+    /// What the head of its answer said, while the rest is still being looked at.
+    pub(crate) head: Option<Finding>,
     #[expect(dead_code, reason = "held for its drop: the place on the wire")]
     wire: Option<OwnedSemaphorePermit>,
 }
@@ -217,6 +219,7 @@ impl Permit {
                 Next::Sent(Self {
                     shard: Arc::clone(shard),
                     pass: Some(pass),
+                    head: None,
                     wire,
                 })
             }
@@ -249,6 +252,13 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(pass) = self.pass.take() {
+            if let Some(head) = self.head.take() {
+                // The caller left, but the answer is known well enough.
+                let outcome = Outcome::Answered(head);
+                self.shard
+                    .with(|s, now| s.machine.settle(now, pass, &outcome));
+                return;
+            }
             // A pass that was never started is refunded whatever is claimed here.
             let outcome = Outcome::Cancelled { sent: true };
             self.shard

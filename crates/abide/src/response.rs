@@ -20,6 +20,8 @@ pub struct Response {
     pub(crate) inner: reqwest::Response,
     /// What was read of its body before the caller saw it.
     pub(crate) sampled: Sampled,
+    /// Its body was read to its end.
+    pub(crate) ended: bool,
     /// The rules that look at the body while it is read.
     pub(crate) watch: Option<Watch>,
     pub(crate) permit: Option<Permit>,
@@ -115,10 +117,12 @@ impl Response {
             return Err(failure);
         }
         if self.sampled.ended {
+            self.ended = true;
             return Ok(None);
         }
         let piece = self.inner.chunk().await;
         let piece = piece.map_err(|e| transport::read(&e, true))?;
+        self.ended |= piece.is_none();
         if let (Some(watch), Some(piece)) = (&mut self.watch, &piece) {
             watch.feed(piece);
         }
@@ -176,7 +180,7 @@ impl Response {
             return;
         };
         if let (None, Some(watch)) = (failure, self.watch.take())
-            && let Some(late) = watch.finding(&self.inner, permit.provider())
+            && let Some(late) = watch.finding(&self.inner, permit.provider(), self.ended)
         {
             permit.observe(&late);
             self.late = late.verdict != self.finding.verdict;

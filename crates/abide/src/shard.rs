@@ -172,7 +172,8 @@ impl Shard {
         let names = &self.shared.names;
         let mut spec = names.spec(gate.scope, &self.name, gate.part.bytes());
         spec.class = gate.class;
-        spec.provisional = gate.provisional;
+        spec.provisional = gate.family.is_some();
+        spec.family = gate.family.unwrap_or_default();
         spec.weight = gate.cost;
         spec
     }

@@ -26,6 +26,9 @@ pub struct Named {
 /// Finds the configured provider of a host and port; `None` where it is its own.
 pub(crate) type Namer = Arc<dyn Fn(&str, u16) -> Option<Named> + Send + Sync>;
 
+/// Finds the profile of a provider by the provider's name.
+pub(crate) type Profiler = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// Somebody who wants to hear everything, with the provider's name.
 pub(crate) type Listener = UnboundedSender<(Arc<str>, Event)>;
 
@@ -36,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) names: Names,
     pub(crate) namer: Option<Namer>,
     pub(crate) catalogue: Arc<Catalogue>,
+    /// The profile of a provider that is only known by name.
+    pub(crate) profiler: Option<Profiler>,
     pub(crate) remembered: Mutex<HashMap<StoreKey, StoredGate>>,
     pub(crate) dice: Mutex<fastrand::Rng>,
     pub(crate) listeners: Mutex<Vec<Listener>>,

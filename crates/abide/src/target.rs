@@ -73,7 +73,8 @@ pub struct Target {
 pub(crate) struct TargetGate {
     pub(crate) scope: Scope,
     pub(crate) class: GateClass,
-    pub(crate) provisional: bool,
+    /// Within what the bucket that the server will name is one; `None` where it names none.
+    pub(crate) family: Option<u64>,
     /// What the request costs there.
     pub(crate) cost: u32,
     /// What it is keyed by, hashed.
@@ -118,7 +119,7 @@ impl Target {
         let gates = gates.into_iter().map(|g| TargetGate {
             scope: g.scope,
             class: g.class,
-            provisional: g.provisional,
+            family: g.family.map(|family| shared.names.family(g.scope, &family)),
             cost: g.cost,
             part: match g.key.as_slice() {
                 [] => Credential::default(),
@@ -144,7 +145,7 @@ impl Target {
         let wide = self
             .gates
             .iter()
-            .filter(|g| g.scope > Scope::Route && !g.provisional);
+            .filter(|g| g.scope > Scope::Route && g.family.is_none());
         Self {
             gates: wide.copied().collect(),
             ..self.clone()
@@ -171,12 +172,18 @@ fn provider_of(shared: &Shared, url: &Url) -> Option<(String, Arc<Profile>)> {
     let port = url.port_or_known_default().unwrap_or(0);
     let known = || shared.catalogue.find(host, port, url.path());
     if let Some(named) = shared.namer.as_ref().and_then(|namer| namer(host, port)) {
-        let profile = match &named.profile {
-            Some(name) => shared.catalogue.get(name),
-            None => known().or_else(|| shared.catalogue.get(&named.provider)),
-        };
-        let profile = profile.unwrap_or_else(|| shared.catalogue.generic());
-        return Some((named.provider, profile));
+        let told = named.profile.as_deref().unwrap_or(&named.provider);
+        if let Some(profile) = shared.catalogue.get(told) {
+            return Some((named.provider, profile));
+        }
+        return Some(match known() {
+            // Of several services of one host each has limits and words of its own.
+            Some(p) if !p.told().paths.is_empty() => {
+                (format!("{}+{}", named.provider, p.name()), p)
+            }
+            Some(p) => (named.provider, p),
+            None => (named.provider, shared.catalogue.generic()),
+        });
     }
     match known() {
         Some(profile) => Some((profile.provider(host), profile)),

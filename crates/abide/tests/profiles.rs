@@ -286,3 +286,118 @@ gate = "bucket"
     );
     assert!(client.get(&peer.url("/c")).send().await.is_ok());
 }
+
+/// A refusal whose body drips: its head says enough to hold everybody.
+#[tokio::test]
+async fn inv01_a_refusing_head_holds_while_its_body_is_still_coming() {
+    let slow = r#"{"retry_after": 100}"#.to_owned() + &" ".repeat(100_000);
+    let peer = Peer::saying([
+        reply(429)
+            .header("Retry-After", "100")
+            .json(slow)
+            .dripping(ms(20)),
+        reply(200),
+    ]);
+    let client = client("");
+    let first = client.get(&peer.url("/")).send();
+    let first = tokio::spawn(async move { first.await.is_err() });
+    until(|| !client.governor().held().is_empty()).await;
+    assert!(!first.is_finished(), "its body is still coming");
+    let held = client.get(&peer.url("/")).send().await.unwrap_err();
+    assert_eq!(held.turned().unwrap().refusal.attempts, 0);
+    assert_eq!(peer.requests(), 1);
+    first.abort();
+}
+
+/// The same, and the caller leaves before the body is there.
+#[tokio::test]
+async fn inv01_a_refusal_is_known_though_its_caller_left() {
+    let rule = r#"
+[[rule]]
+status = [429]
+json = { "$.code" = "x" }
+verdict = "unavailable"
+"#;
+    let slow = " ".repeat(100_000);
+    let peer = Peer::saying([
+        reply(429)
+            .header("Retry-After", "100")
+            .json(slow)
+            .dripping(ms(20)),
+        reply(200),
+    ]);
+    let client = client(rule);
+    let call = client.get(&peer.url("/")).deadline(ms(300)).send().await;
+    call.unwrap_err();
+    assert_eq!(client.governor().held().len(), 1);
+    let held = client.get(&peer.url("/")).send().await.unwrap_err();
+    assert_eq!(held.turned().unwrap().refusal.attempts, 0);
+}
+
+#[tokio::test]
+async fn a_body_that_nobody_read_to_its_end_is_not_cut() {
+    let text = format!("{{\"data\":\"{}\"}}", "x".repeat(300_000));
+    let peer = Peer::saying([reply(200).json(text)]);
+    let client = client(
+        "expects = \"json\"\n[[rule]]\nstatus = [200]\njson = { \"$.errors\" = true }\nverdict = \"unavailable\"\n",
+    );
+    for _ in 0..3 {
+        let answer = client.get(&peer.url("/")).send().await.unwrap();
+        assert_eq!(answer.finding().verdict, Verdict::Success);
+        drop(answer);
+    }
+    let view = client.governor().provider("peer").view();
+    assert!(view.iter().all(|g| g.healthy), "{view:?}");
+}
+
+/// More routes than are told apart, and one of them refused for a day.
+#[tokio::test]
+async fn inv05_a_run_over_many_routes_does_not_wait_a_day_at_one_of_them() {
+    let route = r#"
+[[gate]]
+name = "route"
+
+[[rule]]
+status = [429]
+gate = "route"
+"#;
+    let peer = Peer::start(|seen| match seen.path.as_str() {
+        "/page-299-x" => reply(429).header("Retry-After", "20000"),
+        _ => reply(200),
+    });
+    let client = client(route);
+    let mut urls: Vec<String> = (0..300)
+        .map(|n| peer.url(&format!("/page-{n}-x")))
+        .collect();
+    urls.extend((0..5).map(|_| peer.url("/page-299-x")));
+    urls.extend((300..320).map(|n| peer.url(&format!("/page-{n}-x"))));
+    let ran = common::bulk::run(&client, BulkPolicy::default(), &urls).await;
+    assert_eq!(ran.count(Outcome::Done), 319);
+    assert_eq!(ran.count(Outcome::Skipped), 6);
+}
+
+/// Whoever comes first must not decide for the others.
+#[tokio::test]
+async fn limits_with_and_without_a_credential_are_kept_apart() {
+    let limits = r#"
+[[gate]]
+name = "provider"
+limits = [
+    { count = 1000, per = "1s", burst = 100, credential = true },
+    { count = 2, per = "1h", burst = 2, credential = false },
+]
+"#;
+    let peer = Peer::saying([reply(200)]);
+    let client = client(limits);
+    for _ in 0..3 {
+        let call = client.get(&peer.url("/")).header("Authorization", "x");
+        call.send().await.unwrap();
+    }
+    for _ in 0..2 {
+        client.get(&peer.url("/")).send().await.unwrap();
+    }
+    client.get(&peer.url("/")).send().await.unwrap_err();
+    let call = client.get(&peer.url("/")).header("Authorization", "x");
+    call.send().await.unwrap();
+    assert_eq!(peer.requests(), 6);
+}

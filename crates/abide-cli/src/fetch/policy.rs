@@ -74,13 +74,17 @@ impl Setup {
 
     pub(crate) fn governor(&self, store: Arc<dyn Store>) -> anyhow::Result<Governor> {
         let config = Arc::new(self.config.clone());
+        let profiler = {
+            let (config, all) = (Arc::clone(&config), Arc::clone(&self.catalogue));
+            move |provider: &str| Some(config.profile_of(provider, &all)?.name().to_owned())
+        };
         let namer = {
-            let config = Arc::clone(&config);
+            let (config, profiler) = (Arc::clone(&config), profiler.clone());
             move |host: &str, port| {
                 let provider = config.provider_of(host, port)?;
                 Some(Named {
+                    profile: profiler(provider),
                     provider: provider.to_owned(),
-                    profile: config.profile_named(provider),
                 })
             }
         };
@@ -88,6 +92,7 @@ impl Setup {
             .store(store)
             .catalogue(Arc::clone(&self.catalogue))
             .named_by(namer)
+            .profiled_by(profiler)
             .treated_by(move |name, profile, at| {
                 let (policy, classify) = config.treatment(Use::Fetch, name, profile, at);
                 Treatment { policy, classify }

@@ -29,6 +29,7 @@ pub(crate) use self::boundary::{Boundary, named as zone};
 pub(crate) use self::condition::{Statuses, methods, patterns};
 pub(crate) use self::pattern::Pattern;
 pub use self::trace::Look;
+pub use self::view::MAX_BODY;
 
 use self::condition::Condition;
 use self::heads::Heads;
@@ -240,13 +241,21 @@ impl Rules {
             }
         }
         let refused = answer.signal.status.as_u16() >= 400;
-        if wants == Wants::Nothing && refused && self.asks.iter().any(Told::needs_body) {
+        if refused && self.asks.iter().any(Told::needs_body) {
             return Wants::Before;
         }
         if wants == Wants::Nothing && self.quotas.iter().any(Quota::needs_body) {
             return Wants::Beside;
         }
         wants
+    }
+
+    /// Whether the head of an answer tells what it means and covers: its body may only tell how
+    /// long to wait.
+    pub fn head_decides(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> bool {
+        let view = View::new(request, answer, &self.heads);
+        let mut fitting = self.about(&view).filter(|r| r.when.head_fits(&view));
+        fitting.next().is_none_or(|r| !r.when.needs_body())
     }
 
     /// The members of the body's top object that rules about an answer with this head look into;
@@ -260,6 +269,7 @@ impl Rules {
             tops.extend(rule.asks.iter().flat_map(Told::tops));
         }
         tops.extend(self.quotas.iter().flat_map(Quota::tops));
+        tops.extend(self.asks.iter().flat_map(Told::tops));
         tops.sort_unstable();
         tops.dedup();
         Some(tops)

@@ -12,7 +12,7 @@ use super::whole;
 
 /// What a body must be no larger than to be parsed as JSON; more is looked at as text only. It
 /// bounds the work an answer can make us do.
-pub(crate) const MAX_BODY: usize = 64 * 1024;
+pub const MAX_BODY: usize = 64 * 1024;
 
 /// One answer, as rules look at it.
 pub(crate) struct View<'a> {

@@ -10,7 +10,7 @@ use abide_core::classify::{Answer, RequestView, Transport, TransportKind, of_tra
 use abide_core::provider::Outcome;
 use abide_core::refusal::Refusal;
 use abide_core::{Finding, Instant, Moment, Scope, Signal, signal};
-use abide_profile::Wants;
+use abide_profile::{MAX_BODY, Wants};
 use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, StatusCode};
@@ -71,7 +71,7 @@ impl Client {
         let safety = options.safety.unwrap_or_else(|| shard.safety(&request));
         let mut call = Call::new(self.policy(options), safety, shared.clock.now());
         loop {
-            let permit = self
+            let mut permit = self
                 .admit(&shard, &target, options, &mut call, hooks)
                 .await?;
             let (method, path) = (request.method().clone(), request.url().path().to_owned());
@@ -93,7 +93,8 @@ impl Client {
             let exchange: Exchange = match exchange {
                 Ok(inner) => {
                     let left = call.time_left(at.now);
-                    match within(left, Self::look(&shard, &view, inner, at)).await {
+                    let looking = Self::look(&shard, &view, inner, at, &mut permit);
+                    match within(left, looking).await {
                         Some(seen) => Ok(seen),
                         None => {
                             drop(permit);
@@ -103,9 +104,10 @@ impl Client {
                 }
                 Err(e) => Err(transport::read(&e, false)),
             };
+            permit.head = None;
             let read = self.read(&shard, &view, &exchange);
             permit.observe(&read.finding);
-            let mut plan = self.plan(&shard, &mut call, &read, again);
+            let mut plan = self.plan(&shard, &target, &mut call, &read, again);
             if matches!(plan, Plan::Again)
                 && read.finding.holds
                 && !hooks.repeats_after(at.now, &read.finding)
@@ -124,7 +126,7 @@ impl Client {
                         _ => None,
                     };
                     let Some(to) = to else {
-                        let (mut read, last, broken) = match hooks.collect(&mut response).await {
+                        let (read, last, broken) = match hooks.collect(&mut response).await {
                             Ok(()) if H::REPEATS_BODIES && response.late => {
                                 let status = response.status();
                                 let last = LastAnswer {
@@ -144,12 +146,11 @@ impl Client {
                             Err(e) => return Err(e.into()),
                         };
                         let at = shared.clock.moment();
-                        let mut plan = self.plan(&shard, &mut call, &read, again);
+                        let mut plan = self.plan(&shard, &target, &mut call, &read, again);
                         if matches!(plan, Plan::Again)
                             && read.finding.holds
                             && !hooks.repeats_after(at.now, &read.finding)
                         {
-                            read.retry_on = false;
                             plan = Plan::Fail(Box::new(call.give_up(&read.finding)));
                         }
                         match plan {
@@ -229,7 +230,14 @@ impl Client {
             .unwrap_or_default()
     }
 
-    fn plan(&self, shard: &Handle, call: &mut Call, read: &Read, again: bool) -> Plan {
+    fn plan(
+        &self,
+        shard: &Handle,
+        target: &Target,
+        call: &mut Call,
+        read: &Read,
+        again: bool,
+    ) -> Plan {
         let attempt = Attempt {
             finding: &read.finding,
             retry_on: read.retry_on,
@@ -244,8 +252,7 @@ impl Client {
             && read.finding.holds
         {
             // Nobody said when, but the hold that was opened for it knows.
-            let held = shard.view().into_iter().filter_map(|g| g.hold);
-            r.retry_at = held.map(|h| h.retry_at()).max();
+            r.retry_at = shard.held(target).map(|h| h.retry_at());
         }
         plan
     }
@@ -264,7 +271,8 @@ impl Client {
             urgency: options.urgency,
             fair: options.fair,
             wire: options.wire.clone(),
-            before_start: options.before_start.clone(),
+            // Only a write has an intent to commit, and a redirect may make one of a read.
+            before_start: options.before_start.clone().filter(|_| call.writes()),
             closing_max: None,
         };
         match hooks.acquire(shard, &admission, call).await {
@@ -283,6 +291,7 @@ impl Client {
         view: &RequestView<'_>,
         mut inner: reqwest::Response,
         at: Moment,
+        permit: &mut Permit,
     ) -> Seen {
         let (status, headers) = (inner.status(), inner.headers());
         let signal = shard.skewed(|skew| signal::read(status, headers, at, skew));
@@ -290,6 +299,12 @@ impl Client {
         let wants = inspect::wants(shard.profile(), view, &answer);
         let mut sampled = Sampled::default();
         if wants == Wants::Before {
+            let by_head = inspect::judged(shard.profile(), view, &answer, shard.classify());
+            if by_head.holds && shard.profile().rules().head_decides(view, &answer) {
+                permit.observe(&by_head);
+            }
+            // Should the caller leave meanwhile, this is what is known.
+            permit.head = by_head.holds.then_some(by_head);
             sampled = Sampled::read(&mut inner, sample_size(shard)).await;
         }
         Seen {
@@ -308,7 +323,7 @@ impl Client {
                 let sample = seen.sampled.bytes(sample_size(shard));
                 if seen.wants == Wants::Before {
                     answer.sample = Some(&sample);
-                    answer.complete = seen.sampled.ended;
+                    answer.complete = seen.sampled.is_whole(sample_size(shard));
                 }
                 let finding = inspect::judged(shard.profile(), view, &answer, shard.classify());
                 self.found(shard, status, finding)
@@ -354,7 +369,7 @@ impl Client {
     ) -> Response {
         let unseen = match seen.wants {
             Wants::Nothing => false,
-            Wants::Before => !seen.sampled.ended,
+            Wants::Before => !seen.sampled.is_whole(sample_size(shard)),
             Wants::Beside => true,
         };
         let watch = unseen.then(|| {
@@ -366,6 +381,7 @@ impl Client {
             inner: seen.inner,
             sampled: seen.sampled,
             watch,
+            ended: false,
             permit: Some(permit),
             finding,
             late: false,
@@ -387,7 +403,8 @@ const fn head<'a>(signal: &'a Signal, headers: &'a HeaderMap) -> Answer<'a> {
 }
 
 fn sample_size(shard: &Handle) -> usize {
-    usize::try_from(shard.classify().body_sample).unwrap_or(usize::MAX)
+    let most = usize::try_from(shard.classify().body_sample).unwrap_or(usize::MAX);
+    most.min(MAX_BODY)
 }
 
 /// What goes on the wire, and whether it could go again: a body that is a stream or too large to

@@ -6,7 +6,7 @@ use std::time::Duration;
 use abide_core::call::{Call, Safety};
 use abide_core::refusal::RefusalKind;
 use abide_core::run::{End, Item, LaneId, Turn};
-use abide_core::{Finding, Instant, Verdict};
+use abide_core::{Finding, Instant, Scope, Verdict};
 use bytes::Bytes;
 
 use super::driver::Driver;
@@ -50,8 +50,9 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
         let lane = self.driver.lanes.get(self.lane);
         let elsewhere;
         let mut admission = admission;
-        if !Arc::ptr_eq(shard, &lane.shard) {
-            // A redirect led to another provider, whose holds no lane of this item tells of.
+        if !Arc::ptr_eq(shard, &lane.shard) || admission.target != lane.target {
+            // A redirect led elsewhere, or the lane does not tell routes apart: it hears nothing
+            // of the gates there.
             elsewhere = Admission {
                 closing_max: Some(self.wanted.once),
                 ..admission.clone()
@@ -146,7 +147,13 @@ pub(super) async fn work<S: Source, K: Sink>(
                 && matches!(&end, End::Refused(r) if r.kind == RefusalKind::Held);
             // Nor does another provider, to which a redirect led.
             let elsewhere = t.provider != *l.shard.name();
-            let end = if own || elsewhere { End::Failed } else { end };
+            // One of many routes says nothing about the others.
+            let narrow = l.coarse && t.refusal.scope == Scope::Route;
+            let end = if own || elsewhere || narrow {
+                End::Failed
+            } else {
+                end
+            };
             Some((report, end))
         }
         Err(e) => {
@@ -182,7 +189,8 @@ fn prepare<S: Source, K: Sink>(
     *request.headers_mut() = wanted.headers;
     *request.body_mut() = wanted.body.map(Into::into);
     let safety = wanted.safety;
-    let writes = safety.unwrap_or_else(|| shard.safety(&request)) == Safety::Write;
+    // A redirect may make a write of what only reads here, so the intent is at hand for it.
+    let may_write = safety.unwrap_or_else(|| Safety::of(request.method())) != Safety::Read;
     let run = driver.policy.run_of(shard.name());
     let all = wanted.patience.unwrap_or(run.patience);
     let once = run.wait_max.map_or(all, |most| all.min(most));
@@ -200,7 +208,7 @@ fn prepare<S: Source, K: Sink>(
         before_start: None,
         target: None,
     };
-    if writes {
+    if may_write {
         let driver = Arc::clone(driver);
         options.before_start = Some(Arc::new(move || {
             let driver = Arc::clone(&driver);

@@ -38,6 +38,8 @@ pub(crate) enum Reply {
         /// Ends the connection after this many bytes of the body.
         cut: Option<usize>,
         after: Duration,
+        /// Between two pieces of the body; it goes at once without one.
+        drip: Option<Duration>,
     },
     /// The connection ends without a byte.
     Close,
@@ -51,6 +53,7 @@ pub(crate) fn reply(status: u16) -> Reply {
         body: b"body\n".to_vec(),
         cut: None,
         after: Duration::ZERO,
+        drip: None,
     }
 }
 
@@ -83,6 +86,13 @@ impl Reply {
     pub(crate) fn cut_after(mut self, len: usize) -> Self {
         if let Self::Answer { cut, .. } = &mut self {
             *cut = Some(len);
+        }
+        self
+    }
+
+    pub(crate) fn dripping(mut self, time: Duration) -> Self {
+        if let Self::Answer { drip, .. } = &mut self {
+            *drip = Some(time);
         }
         self
     }
@@ -177,6 +187,7 @@ fn serve(shared: &Shared, connection: usize, stream: TcpStream) {
             body,
             cut,
             after,
+            drip,
         } = reply
         else {
             if matches!(reply, Reply::Silence) {
@@ -189,6 +200,18 @@ fn serve(shared: &Shared, connection: usize, stream: TcpStream) {
         shared.seen()[seen.n].answered = Some(now());
         let sent = &body[..cut.unwrap_or(body.len()).min(body.len())];
         let mut out = format!("{head}content-length: {}\r\n\r\n", body.len()).into_bytes();
+        if let Some(drip) = drip {
+            if wire.get_mut().write_all(&out).is_err() {
+                return;
+            }
+            for piece in sent.chunks(1000) {
+                thread::sleep(drip);
+                if wire.get_mut().write_all(piece).is_err() {
+                    return;
+                }
+            }
+            continue;
+        }
         out.extend_from_slice(sent);
         if wire.get_mut().write_all(&out).is_err() || cut.is_some() {
             return;

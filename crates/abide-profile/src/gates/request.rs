@@ -1,0 +1,85 @@
+//! What a request shows of itself, and the parts of it that gates are keyed by.
+
+use abide_core::{GateClass, Scope};
+use http::{HeaderMap, Method};
+
+/// What a request shows of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking<'a> {
+    /// Its method.
+    pub method: &'a Method,
+    /// The host it goes to.
+    pub host: &'a str,
+    /// Its path, without the query.
+    pub path: &'a str,
+    /// Its query, if any.
+    pub query: Option<&'a str>,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// Its credential, hashed; `None` without one.
+    pub credential: Option<&'a [u8]>,
+}
+
+/// A gate that a request passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// How wide it is.
+    pub scope: Scope,
+    /// Which of the provider's own gates it is.
+    pub class: GateClass,
+    /// What it is keyed by, beside provider and scope.
+    pub key: Vec<u8>,
+    /// Where the server will name the bucket it belongs to: what it is keyed by, the bucket
+    /// aside.
+    pub family: Option<Vec<u8>>,
+    /// What the request costs there, in units of the gate's limits.
+    pub cost: u32,
+}
+
+/// Adds a part to a key: with its length, so that parts do not run together.
+pub(super) fn append(key: &mut Vec<u8>, part: &[u8]) {
+    key.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes());
+    key.extend_from_slice(part);
+}
+
+/// The path with whatever looks like an id left out.
+pub(super) fn route(path: &str) -> String {
+    let segments = path.split('/').map(|s| if is_id(s) { "*" } else { s });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+fn is_id(segment: &str) -> bool {
+    let digits = segment.bytes().filter(u8::is_ascii_digit).count();
+    let hex = |b: u8| b.is_ascii_hexdigit() || b == b'-';
+    let all_digits = digits > 0 && digits == segment.len();
+    all_digits
+        || segment.len() >= 8 && digits > 0 && segment.bytes().all(hex)
+        || segment.len() >= 16 && digits > 2
+}
+
+/// The path's segment of this number, counted from 1; empty where there is none.
+pub(super) fn segment(path: &str, n: usize) -> &str {
+    path.split('/').nth(n).unwrap_or_default()
+}
+
+pub(super) fn parameter<'a>(query: Option<&'a str>, name: &str) -> &'a str {
+    let pairs = query.unwrap_or_default().split('&');
+    pairs
+        .filter_map(|p| p.split_once('='))
+        .find(|(n, _)| *n == name)
+        .map_or("", |(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_make_no_routes_of_their_own() {
+        assert_eq!(route("/users/123/posts"), "/users/*/posts");
+        assert_eq!(route("/v1/items"), "/v1/items");
+        assert_eq!(route("/o/3fa85f64-5717-4562-b3fc-2c963f66afa6"), "/o/*");
+        assert_eq!(route("/works/OL45883W.json"), "/works/OL45883W.json");
+        assert_eq!(route("/"), "/");
+    }
+}
