@@ -3,6 +3,7 @@
 
 use std::sync::OnceLock;
 
+use memchr::memmem;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::Value;
 use serde_json_path::JsonPath;
@@ -113,7 +114,10 @@ impl Path {
         };
         match self.get() {
             Made::Nothing => true,
-            Made::General(_) => false,
+            Made::General(_) => {
+                let missing = |top: &str| memmem::find(text, top.as_bytes()).is_none();
+                self.top().is_some_and(missing) && !view.has_escapes()
+            }
             Made::Plain(path) => path.is_absent(text) && !view.has_escapes(),
         }
     }
