@@ -39,21 +39,22 @@ impl Scan {
             self.bytes(block);
             return;
         }
-        let quotes = flags(block, |b| b == b'"');
-        let opening = flags(block, opens);
-        let closing = flags(block, closes);
-        let (mut opened, mut closed) = (0_u64, 0_u64);
-        for i in 0..quotes.len() {
+        let quotes = flags(block, |b| u8::from(b == b'"'));
+        // Those that open in the lower half of a byte, those that close in the upper.
+        let brackets = flags(block, |b| u8::from(opens(b)) | (u8::from(closes(b)) << 4));
+        let mut counted = 0_u64;
+        let mut before = if self.within { u64::MAX } else { 0 };
+        for (quotes, brackets) in quotes.into_iter().zip(brackets) {
             // The product counts in each byte the quotes up to it; an odd count is within.
-            let count = quotes[i].wrapping_mul(ONES);
-            let within = count ^ (u64::from(self.within) * ONES);
-            opened += opening[i] & !within;
-            closed += closing[i] & !within;
-            self.within ^= (count >> 56) & 1 == 1;
+            let count = quotes.wrapping_mul(ONES);
+            let within = (count ^ before) & ONES;
+            counted += brackets & !(within | (within << 4));
+            before ^= 0_u64.wrapping_sub((count >> 56) & 1);
         }
-        // At most eight in each byte, so the sum of all fits into the highest.
-        let sum = |word: u64| (word.wrapping_mul(ONES) >> 56) as i64;
-        self.depth += sum(opened) - sum(closed);
+        self.within = before != 0;
+        // At most eight in each half, so the sum of all fits into the highest byte.
+        let sum = |halves: u64| ((halves & (15 * ONES)).wrapping_mul(ONES) >> 56) as i64;
+        self.depth += sum(counted) - sum(counted >> 4);
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
@@ -75,11 +76,11 @@ const fn closes(b: u8) -> bool {
     b | 0x20 == b'}'
 }
 
-/// One in each byte that is meant, as words whose lowest byte comes first.
-fn flags(block: &[u8; BLOCK], is: impl Fn(u8) -> bool) -> [u64; BLOCK / 8] {
+/// What each byte is told to be, as words whose lowest byte comes first.
+fn flags(block: &[u8; BLOCK], of: impl Fn(u8) -> u8) -> [u64; BLOCK / 8] {
     let mut bytes = [0; BLOCK];
     for (to, from) in bytes.iter_mut().zip(block) {
-        *to = u8::from(is(*from));
+        *to = of(*from);
     }
     let (words, _) = bytes.as_chunks();
     let mut all = [0; BLOCK / 8];
