@@ -125,7 +125,8 @@ macro_rules! targets {
 }
 
 targets! {
-    classify dates decode durations graphql profile_toml prose quota_headers retry_after scanner
+    classify dates decode durations graphql profile_toml prose quota_headers recordings retry_after
+    scanner
     structured
 }
 
