@@ -213,8 +213,9 @@ impl Profile {
                         statuses.push(status);
                     }
                     _ => {
-                        let what =
-                            format!("{told} is no status from 400 to 599 other than 500, which never holds");
+                        let what = format!(
+                            "{told} is no status from 400 to 599 other than 500, which never holds"
+                        );
                         problems.push(Problem::new(place.key("hold_on").item(i), what));
                     }
                 }

@@ -333,9 +333,7 @@ impl Test {
             Self::OneOf(all) => nodes.iter().any(|node| {
                 all.iter().any(|s| match (s, node) {
                     (Scalar::Text(text), Value::String(told)) => text == told,
-                    (Scalar::Number(n), Value::String(told)) => {
-                        number(told.as_bytes()) == Some(*n)
-                    }
+                    (Scalar::Number(n), Value::String(told)) => number(told.as_bytes()) == Some(*n),
                     (Scalar::Number(n), told) => told.as_f64() == Some(*n),
                     (Scalar::Text(_), _) => false,
                 })

@@ -217,9 +217,7 @@ impl Rules {
                 break;
             }
         }
-        if wants == Wants::Nothing
-            && refused(answer)
-            && self.asks.iter().any(Told::needs_body) {
+        if wants == Wants::Nothing && refused(answer) && self.asks.iter().any(Told::needs_body) {
             return Wants::Before;
         }
         if wants == Wants::Nothing && self.quotas.iter().any(Quota::needs_body) {
