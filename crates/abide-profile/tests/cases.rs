@@ -1,5 +1,11 @@
 //! Recorded answers of real providers, and what they mean.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests stop at the first surprise"
+)]
+
 use std::collections::BTreeMap;
 
 use abide_profile::Catalogue;
