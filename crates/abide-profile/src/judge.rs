@@ -142,9 +142,11 @@ fn again(
         // Their end is known, so it is worth coming back, though not in the same call.
         Verdict::QuotaExhausted => true,
         Verdict::Banned => timed,
-        // A write may go again only when it was surely not done, or the server invites it.
-        _ => {
-            (request.method.is_safe() || finding.verdict.is_refusal() || !finding.asks.is_empty())
+        // It may be over after the wait, whether or not a call asks again by itself. What was
+        // perhaps done may only go again if doing it twice does no harm, or the server invites it.
+        Verdict::Unavailable => request.method.is_idempotent() || !finding.asks.is_empty(),
+        verdict => {
+            (request.method.is_safe() || verdict.is_refusal() || !finding.asks.is_empty())
                 && policy.retry_on.covers(answer.signal.status, finding)
         }
     }

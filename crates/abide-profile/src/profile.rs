@@ -211,9 +211,21 @@ impl Profile {
         let told = &self.told.policy;
         let place = Place::default().key("policy");
         if !told.hold_on.is_empty() {
-            let statuses = told.hold_on.iter();
-            let statuses = statuses.filter_map(|s| StatusCode::from_u16(*s).ok());
-            classify.hold_on = HoldOn::statuses(statuses.collect());
+            let mut statuses = Vec::new();
+            for (i, told) in told.hold_on.iter().enumerate() {
+                match StatusCode::from_u16(*told) {
+                    Ok(status) if (400..600).contains(told) && *told != 500 => {
+                        statuses.push(status);
+                    }
+                    _ => {
+                        let what = format!(
+                            "{told} is no status from 400 to 599 other than 500, which never holds"
+                        );
+                        problems.push(Problem::new(place.key("hold_on").item(i), what));
+                    }
+                }
+            }
+            classify.hold_on = HoldOn::statuses(statuses);
         }
         if let Some(a) = &told.allowance {
             let counted = a.statuses.iter();

@@ -66,20 +66,47 @@ fn every_profile_passes_its_own_tests() {
     );
 }
 
-/// Printed only: profiles are being written; once the catalogue is complete this becomes an
-/// assertion.
 #[test]
-fn what_lints_say_of_the_catalogue() {
+fn nothing_in_the_catalogue_asks_for_a_second_look() {
     let all = Catalogue::built_in();
-    let mut found = 0;
+    let mut found = Vec::new();
     for name in all.names() {
         let (Some(profile), Some(text)) = (all.get(name), all.text(name)) else {
             continue;
         };
-        for lint in abide_profile::lint::lints(&profile, text) {
-            println!("{name}: {lint}");
-            found += 1;
-        }
+        let lints = abide_profile::lint::lints(&profile, text);
+        found.extend(lints.iter().map(|lint| format!("{name}: {lint}")));
     }
-    println!("{found} found");
+    assert!(
+        found.is_empty(),
+        "{} found:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+#[test]
+fn a_status_that_never_holds_is_a_fault() {
+    let all = Catalogue::built_in();
+    let faults = |list: &str| {
+        let text = format!("name = \"x\"\n\n[policy]\nhold_on = {list}\n");
+        let faults = all.faults(&text);
+        faults.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(faults("[502, 503, 529]"), Vec::<String>::new());
+    for (list, item) in [
+        ("[503, 1000]", 2),
+        ("[99]", 1),
+        ("[500]", 1),
+        ("[200, 503]", 1),
+        ("[600]", 1),
+    ] {
+        let found = faults(list);
+        assert_eq!(found.len(), 1, "{list}: {found:?}");
+        assert!(
+            found[0].contains(&format!("hold_on[{item}]: ")),
+            "{found:?}"
+        );
+        assert!(found[0].contains("no status from 400 to 599"), "{found:?}");
+    }
 }

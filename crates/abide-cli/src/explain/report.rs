@@ -188,7 +188,7 @@ impl<'a> Report<'a> {
             Verdict::QuotaExhausted | Verdict::Banned => {
                 "puts the item off (skipped), and asks this provider no more".to_owned()
             }
-            _ if !judged.again => "this item fails; the others go on".to_owned(),
+            _ if !self.comes_again() => "this item fails; the others go on".to_owned(),
             _ if judged.wait.is_some_and(|d| d > policy.patience) => format!(
                 "puts the item off (skipped): the wait is longer than its patience of {}",
                 span(policy.patience)
@@ -199,6 +199,16 @@ impl<'a> Report<'a> {
             ),
             _ => "asks for this item again after a moment; the others go on".to_owned(),
         }
+    }
+
+    /// Whether a run sends it again: waiting can help, it is among what is tried again, and a
+    /// write was refused, or its repetition invited.
+    fn comes_again(&self) -> bool {
+        let judged = &self.judged;
+        let invited = judged.asked.is_some() || judged.finding.again == Some(true);
+        let twice =
+            self.recorded.method.is_safe() || judged.finding.verdict.is_refusal() || invited;
+        judged.again && judged.retry_on && twice
     }
 }
 

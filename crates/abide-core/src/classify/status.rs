@@ -17,6 +17,8 @@ pub(super) fn of(
 ) -> (Verdict, Scope) {
     let signal = answer.signal;
     let verdict = match signal.status.as_u16() {
+        // Neither has a body, whatever its header calls it.
+        204 | 205 => Verdict::Success,
         200..=299 if request.accepts_json && signal.media == Media::Html => Verdict::Unavailable,
         300..=399 if leads_to_ban(answer, policy) => Verdict::Banned,
         0..=399 => Verdict::Success,
@@ -30,6 +32,8 @@ pub(super) fn of(
         413 if signal.retry_after != Hint::Absent => return (Verdict::Unavailable, Scope::Request),
         429 => Verdict::RateLimited,
         400..=499 => Verdict::ClientError,
+        // Something broke over this request; an ask makes it an outage of the whole.
+        500 if signal.retry_after == Hint::Absent => return (Verdict::Unavailable, Scope::Route),
         // What is not implemented, or not spoken, will not be after a wait.
         501 => return (Verdict::ClientError, Scope::Route),
         505 => return (Verdict::ClientError, Scope::Provider),

@@ -302,6 +302,7 @@ impl Provider {
 
     /// A cost told of one of the provider's own gates is that gate's; any other is told in units
     /// of the request.
+    #[inline(never)]
     fn correct_costs(&mut self, now: Instant, slot: u32, told: &[Reading]) {
         let e = &self.entries[slot];
         let (set, len, charged, paid) = (e.set, e.len(), e.charged, e.paid);

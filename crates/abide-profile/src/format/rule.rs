@@ -79,7 +79,7 @@ pub enum Status {
 pub enum Match {
     /// There (`true`), or not there (`false`).
     Present(bool),
-    /// This number.
+    /// This number, also where a body tells it as text.
     Number(f64),
     /// This text, in this case (in headers: in any case).
     Equals(String),

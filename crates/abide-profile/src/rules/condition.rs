@@ -329,8 +329,9 @@ impl Test {
             Self::OneOf(all) => path.any(view, |node| {
                 all.iter().any(|s| match (s, node) {
                     (Scalar::Text(text), Value::String(told)) => text == told,
+                    (Scalar::Number(n), Value::String(told)) => number(told.as_bytes()) == Some(*n),
                     (Scalar::Number(n), told) => told.as_f64() == Some(*n),
-                    _ => false,
+                    (Scalar::Text(_), _) => false,
                 })
             }),
             Self::Matches(expression) => path.any(view, |node| match node {

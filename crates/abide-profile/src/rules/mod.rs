@@ -240,8 +240,7 @@ impl Rules {
                 break;
             }
         }
-        let refused = answer.signal.status.as_u16() >= 400;
-        if refused && self.asks.iter().any(Told::needs_body) {
+        if refused(answer) && self.asks.iter().any(Told::needs_body) {
             return Wants::Before;
         }
         if wants == Wants::Nothing && self.quotas.iter().any(Quota::needs_body) {
@@ -286,8 +285,14 @@ impl BodyMatch for Rules {
 fn turned_away(rule: Option<&Compiled>, answer: &Answer<'_>) -> bool {
     match rule.and_then(|r| r.verdict) {
         Some(v) => v.is_refusal() || v == Verdict::Unavailable,
-        None => answer.signal.status.as_u16() >= 400,
+        None => refused(answer),
     }
+}
+
+/// A status that turns away. What is not there says nothing about waiting.
+fn refused(answer: &Answer<'_>) -> bool {
+    let status = answer.signal.status.as_u16();
+    status >= 400 && !matches!(status, 404 | 410)
 }
 
 fn first<'a>(told: impl Iterator<Item = &'a Told>, view: &View<'_>) -> Hint {
