@@ -20,7 +20,9 @@ pub(crate) fn is_query(body: &[u8]) -> bool {
     let operations = operations(&request.query);
     match (operations.as_slice(), request.operation.as_deref()) {
         ([], _) => false,
-        ([one], _) => one.reads,
+        ([one], None) => one.reads,
+        // Servers differ in what they do with a name that is not there.
+        ([one], Some(name)) => one.reads && one.name == name,
         (many, Some(name)) => {
             let named = many.iter().filter(|o| o.name == name);
             let named: Vec<_> = named.collect();
@@ -87,7 +89,7 @@ fn skip(mut text: &str) -> &str {
         if !text.starts_with('#') {
             return text;
         }
-        text = text.find('\n').map_or("", |end| &text[end..]);
+        text = text.find(['\n', '\r']).map_or("", |end| &text[end..]);
     }
 }
 
@@ -97,7 +99,7 @@ fn block(text: &str) -> Option<&str> {
     let (mut depth, mut round, mut i) = (0_usize, 0_usize, 0);
     while i < bytes.len() {
         match bytes[i] {
-            b'#' => i += bytes[i..].iter().position(|b| *b == b'\n')?,
+            b'#' => i += bytes[i..].iter().position(|b| matches!(b, b'\n' | b'\r'))?,
             b'"' if bytes[i..].starts_with(b"\"\"\"") => {
                 let rest = &text[i + 3..];
                 let mut from = 0;
@@ -157,6 +159,22 @@ mod tests {
         assert!(!reads("query A { a } mutation B { b }", Some("B")));
         assert!(!reads("query A { a } mutation A { b }", Some("A")));
         assert!(reads("query { a(t: \"\"\" { \\\"\"\" \"\"\") }", None));
+    }
+
+    #[test]
+    fn a_carriage_return_ends_a_comment_too() {
+        assert!(!reads("query A { a }\n# x\rmutation B { b }", Some("B")));
+        assert!(!reads("{ a }\n# x\rmutation B { b }", None));
+        assert!(!reads("query A { a # }\r}\nmutation B { b }", Some("B")));
+        assert!(reads("# mutation\rquery { a }", None));
+    }
+
+    #[test]
+    fn the_name_asked_for_must_be_there() {
+        assert!(reads("query A { a }", Some("A")));
+        assert!(reads("{ a }", Some("")));
+        assert!(!reads("query A { a }", Some("B")));
+        assert!(!reads("{ a }", Some("A")));
     }
 
     #[test]
