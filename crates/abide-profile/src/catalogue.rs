@@ -127,12 +127,11 @@ impl Catalogue {
             if self.names.get(&entry.name) != Some(&at) || !self.line(at).contains(&last) {
                 continue;
             }
-            let (made, faults) = match parse(&entry.text)
-                .and_then(|told| self.make(&told, &entry.text, at))
-            {
-                Ok((profile, faults)) => (Some(Arc::new(profile)), faults),
-                Err(fault) => (None, vec![fault]),
-            };
+            let (made, faults) =
+                match parse(&entry.text).and_then(|told| self.make(&told, &entry.text, at)) {
+                    Ok((profile, faults)) => (Some(Arc::new(profile)), faults),
+                    Err(fault) => (None, vec![fault]),
+                };
             let told = faults.into_iter().map(|f| Fault {
                 line: 0,
                 column: 0,

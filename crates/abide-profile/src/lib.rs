@@ -8,6 +8,7 @@
 
 pub mod cases;
 mod catalogue;
+mod checks;
 pub mod docs;
 mod extend;
 pub mod format;

@@ -69,3 +69,144 @@ fn a_parent_that_breaks_what_stands_on_it_is_refused() {
     assert!(all.get("groq").is_some());
     assert!(all.faults(all.text("groq").unwrap()).is_empty());
 }
+
+const SEVERAL: [(&str, &str); 7] = [
+    ("1", "name = \"wide\"\nhosts = [\"*.p.example\"]"),
+    ("2", "name = \"exact\"\nhosts = [\"api.p.example\"]"),
+    (
+        "3",
+        "name = \"paths\"\nhosts = [\"api.p.example\"]\npaths = [\"/v1/\", \"/v1/long/\"]",
+    ),
+    ("4", "name = \"ported\"\nhosts = [\"API.p.example.:8443\"]"),
+    (
+        "5",
+        "name = \"closer\"\nhosts = [\"*.deep.p.example\"]\npaths = [\"/v1/\"]",
+    ),
+    ("6", "name = \"twice\"\nhosts = [\"old.q.example\"]"),
+    ("7", "name = \"twice\"\nhosts = [\"new.q.example\"]"),
+];
+
+#[test]
+fn the_closest_profile_of_an_address_is_found() {
+    let all = with(&SEVERAL);
+    for (host, port, path, wanted) in [
+        ("x.p.example", 443, "/", Some("wide")),
+        ("p.example", 443, "/", None),
+        ("api.p.example", 443, "/", Some("exact")),
+        ("API.P.Example.", 443, "/", Some("exact")),
+        ("X.P.EXAMPLE.", 443, "/", Some("wide")),
+        // Of one host the longest path counts; a path that does not fit leaves the host's own.
+        ("api.p.example", 443, "/v1/x", Some("paths")),
+        ("api.p.example", 443, "/v1", Some("exact")),
+        // A port is closer than any path.
+        ("api.p.example", 8443, "/v1/x", Some("ported")),
+        ("api.p.example.", 8443, "/", Some("ported")),
+        // A closer wildcard wins where its path fits.
+        ("a.deep.p.example", 443, "/v1/x", Some("closer")),
+        ("a.deep.p.example", 443, "/v2/x", Some("wide")),
+        // Of two of one name the later one is in force, and the earlier one's hosts are nobody's.
+        ("new.q.example", 443, "/", Some("twice")),
+        ("old.q.example", 443, "/", None),
+    ] {
+        let found = found(&all, host, port, path);
+        assert_eq!(found.as_deref(), wanted, "{host}:{port}{path}");
+    }
+}
+
+#[test]
+fn the_first_host_is_the_provider_itself_whatever_its_port_and_dot() {
+    let all = with(&[(
+        "own.toml",
+        "name = \"own\"\neach_host = true\nhosts = [\"One.example:8080\", \"two.example\"]",
+    )]);
+    let own = all.get("own").unwrap();
+    assert_eq!(own.provider("one.example"), "own");
+    assert_eq!(own.provider("one.example."), "own");
+    assert_eq!(own.provider("Two.example."), "own@two.example");
+}
+
+/// The faults of a profile with these lines.
+fn faults(lines: &str) -> Vec<String> {
+    let text = format!("name = \"own\"\n{lines}");
+    let faults = Catalogue::built_in().faults(&text);
+    faults.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_name_is_there_and_fits_into_paths() {
+    for text in [
+        "",
+        "name = \"\"",
+        "name = \"Own\"",
+        "name = \"a b\"",
+        "name = \"a@b\"",
+    ] {
+        let faults = Catalogue::built_in().faults(text);
+        assert_eq!(faults.len(), 1, "{text}: {faults:?}");
+        assert!(faults[0].what.starts_with("name: "), "{faults:?}");
+    }
+    assert!(faults("").is_empty());
+}
+
+#[test]
+fn reads_of_everything_are_no_reads() {
+    let said = faults("[[reads]]\nmethods = [\"POST\"]\n");
+    assert!(
+        said[0].contains("reads[1]: calls every request a read"),
+        "{said:?}"
+    );
+    assert!(faults("[[reads]]\ngraphql = true\n").is_empty());
+    assert!(faults("[[reads]]\npaths = [\"/x\"]\n").is_empty());
+}
+
+#[test]
+fn more_gates_than_a_request_passes_are_told_unless_they_exclude_each_other() {
+    let gates = |n: usize, more: &dyn Fn(usize) -> String| -> String {
+        let gate = |i| {
+            let more = more(i);
+            format!("[[gate]]\nname = \"g{i}\"\nscope = \"route\"\n{more}\n")
+        };
+        (0..n).map(gate).collect()
+    };
+    let alike = |_: usize| "paths = [\"/v1/**\"]".to_owned();
+    let apart = |i: usize| format!("paths = [\"/v1/p{i}/*\"]");
+    // Beside them stand those of provider and account.
+    assert!(faults(&gates(6, &alike)).is_empty());
+    let said = faults(&gates(7, &alike));
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("at most 8 gates"), "{said:?}");
+    assert!(faults(&gates(30, &apart)).is_empty());
+    let mixed = |i: usize| if i < 6 { alike(i) } else { apart(i) };
+    assert_eq!(faults(&gates(7, &mixed)).len(), 1);
+}
+
+#[test]
+fn a_cost_that_no_window_has_room_for_is_told() {
+    let gate = |limit: &str| {
+        faults(&format!(
+            "[[gate]]\nname = \"account\"\nlimits = [{{ count = 10, per = \"24h\", {limit} }}]\n\
+             costs = [{{ methods = [\"POST\"], cost = 20 }}]\n"
+        ))
+    };
+    for window in ["fixed", "sliding"] {
+        let said = gate(&format!("window = \"{window}\""));
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("costs here (20)"), "{said:?}");
+    }
+    assert!(gate("burst = 1").is_empty());
+}
+
+#[test]
+fn a_zone_is_for_days() {
+    let gate = |per: &str| {
+        faults(&format!(
+            "[[gate]]\nname = \"account\"\nlimits = [{{ count = 9, per = \"{per}\", \
+             window = \"fixed\", zone = \"UTC\" }}]\n"
+        ))
+    };
+    assert!(gate("24h").is_empty() && gate("1d").is_empty());
+    for per in ["1h", "7d", "30d"] {
+        let said = gate(per);
+        assert!(said[0].contains("windows of a day only"), "{said:?}");
+    }
+}
