@@ -313,6 +313,25 @@ fn a_dry_run_sends_nothing_and_shows_no_secret() {
 }
 
 #[test]
+fn a_dry_run_names_and_counts_as_the_run_would() {
+    let scene = plain();
+    let lines = [
+        r#"{"url": "https://api.github.com./user"}"#,
+        r#"{"url": "https://api.github.com/graphql", "method": "POST", "body": {"query": "{ viewer { id } }"}}"#,
+        r#"{"url": "https://api.github.com/graphql", "method": "POST", "body": {"query": "mutation { a }"}}"#,
+        r#"{"url": "https://api.telegram.org/bot1:s3cr3t/getMe"}"#,
+    ];
+    scene.write("in.jsonl", &lines.join("\n"));
+    let out = scene.run(&["fetch", "in.jsonl", "--dry-run"]);
+    let text = String::from_utf8(out.stdout.clone()).unwrap();
+    assert_eq!(code(&out), 0, "{}", err(&out));
+    assert!(text.contains("4 items, 0 bad lines, 1 writes"), "{text}");
+    assert!(text.contains("3  github\n"), "{text}");
+    assert!(text.contains("1  telegram\n"), "{text}");
+    assert!(!text.contains("s3cr3t"), "{text}");
+}
+
+#[test]
 fn a_proxy_that_cannot_be_used_is_not_passed_over() {
     let scene = plain();
     scene.list(1);

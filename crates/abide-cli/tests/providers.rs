@@ -139,6 +139,23 @@ fn one_is_shown_in_full() {
 }
 
 #[test]
+fn what_nothing_uses_yet_is_called_declared() {
+    let place = Place::new();
+    let policy = "[policy]\nrole = \"local\"\nprobe = \"/up\"\nhandled_below = [429]\n\
+                  idempotency = { header = \"Idempotency-Key\" }\n";
+    place.write("own/own.toml", &format!("name = \"own\"\n{policy}"));
+    let text = said(&place.run(&["own", "--profiles", "own"]));
+    for wanted in [
+        "declared: writes are made repeatable by: Idempotency-Key",
+        "declared: handled by the client's own library: 429",
+        "declared: cheap route: /up",
+        "declared: is: on this machine",
+    ] {
+        assert!(text.contains(wanted), "{wanted}\n{text}");
+    }
+}
+
+#[test]
 fn an_unknown_name_is_a_usage_error_with_a_guess() {
     let out = Place::new().run(&["genric"]);
     assert_eq!(code(&out), 2);
@@ -174,6 +191,63 @@ fn profiles_may_stand_on_one_another_whatever_their_files_are_called() {
     assert_eq!(told["parents"], serde_json::json!(["mine", "generic"]));
     let out = place.run(&["check", "own/a.toml", "own/mine.toml"]);
     assert_eq!(code(&out), 0, "{}", said(&out));
+}
+
+#[test]
+fn what_extends_a_provider_stands_on_ones_own_version_of_it() {
+    let place = Place::new();
+    place.write("own/a.toml", "name = \"a\"\nextends = \"github\"\n");
+    place.write(
+        "own/github.toml",
+        "name = \"github\"\nextends = \"github\"\n[[rule]]\nwhy = \"my own\"\nstatus = [418]\n",
+    );
+    let text = said(&place.run(&["a", "--profiles", "own"]));
+    assert!(text.contains("my own"), "{text}");
+}
+
+#[test]
+fn sections_of_profiles_extend_each_other_in_any_order() {
+    let place = Place::new();
+    place.write(
+        "abide.toml",
+        "[profiles.a]\nextends = \"b\"\n[profiles.b]\nextends = \"c\"\n[profiles.c]\n\
+         extends = \"mine\"\n",
+    );
+    let told = place.json(&["a", "--profiles", "own"]);
+    assert_eq!(
+        told["parents"],
+        serde_json::json!(["b", "c", "mine", "generic"])
+    );
+    place.write(
+        "abide.toml",
+        "[profiles.a]\nextends = \"b\"\n[profiles.b]\nextends = \"a\"\n",
+    );
+    let out = place.run(&["a"]);
+    assert_eq!(code(&out), 2);
+    let wanted = "in a circle: a -> b -> a; let one of them";
+    assert!(err(&out).contains(wanted), "{}", err(&out));
+    assert!(err(&out).contains("[profiles.a]"), "{}", err(&out));
+}
+
+#[test]
+fn checked_files_stand_on_each_other_and_on_those_of_the_folder() {
+    let place = Place::new();
+    place.write(
+        "b.toml",
+        "name = \"b\"\nextends = \"mine\"\n[[gate]]\nname = \"own\"\nscope = \"route\"\n",
+    );
+    place.write(
+        "a.toml",
+        "name = \"a\"\nextends = \"b\"\n[[rule]]\nwhy = \"x\"\nstatus = [418]\ngate = \"own\"\n",
+    );
+    for files in [["a.toml", "b.toml"], ["b.toml", "a.toml"]] {
+        let args = [&["check"], &files[..], &["--profiles", "own"]].concat();
+        let out = place.run(&args);
+        assert_eq!(code(&out), 0, "{}", said(&out));
+    }
+    let out = place.run(&["check", "a.toml", "--profiles", "own"]);
+    assert_eq!(code(&out), 1);
+    assert!(said(&out).contains("extends \"b\", which is no profile"));
 }
 
 #[test]

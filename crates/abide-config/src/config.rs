@@ -46,6 +46,13 @@ pub struct Config {
     pub(crate) known: BTreeMap<String, Layer>,
 }
 
+/// What stands at a provider's name. A provider that counts each host apart names them
+/// `aws@HOST`; what is said of `aws` is said of all of them.
+fn of_all<'a, T>(all: &'a BTreeMap<String, T>, provider: &str) -> Option<&'a T> {
+    all.get(provider)
+        .or_else(|| all.get(provider.split_once('@')?.0))
+}
+
 impl Config {
     /// The value in force, for a named provider or for one that no section names.
     ///
@@ -53,8 +60,8 @@ impl Config {
     pub fn effective(&self, of: Use, provider: Option<&str>, key: &str) -> Option<Effective<'_>> {
         let knob = Knob::find(key)?;
         let fetch = of == Use::Fetch;
-        let known = provider.and_then(|p| self.known.get(p));
-        let provider = provider.and_then(|p| self.sections.providers.get(p));
+        let known = provider.and_then(|p| of_all(&self.known, p));
+        let provider = provider.and_then(|p| of_all(&self.sections.providers, p));
         let found = self
             .flags
             .get(key)
@@ -76,7 +83,7 @@ impl Config {
 
     /// Whether a provider's own section sets a knob.
     pub(crate) fn is_own(&self, provider: &str, key: &str) -> bool {
-        let provider = self.sections.providers.get(provider);
+        let provider = of_all(&self.sections.providers, provider);
         provider.is_some_and(|p| p.layer.get(key).is_some())
     }
 

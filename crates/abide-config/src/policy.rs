@@ -84,19 +84,22 @@ impl View<'_> {
         matches!(self.value(key), Some(Value::Word(w)) if *w == word)
     }
 
-    pub(crate) fn windows(&self, prefix: &str) -> Vec<Window> {
+    /// The windows somebody set for one kind of gate. Each holds at least `least`, the most that
+    /// one request costs there: less would never let it through.
+    pub(crate) fn windows(&self, prefix: &str, least: u32) -> Vec<Window> {
         let rate: Option<Rate> = self.get(&format!("{prefix}rate"));
-        let burst = self.get(&format!("{prefix}burst")).unwrap_or(1);
+        let burst: u32 = self.get(&format!("{prefix}burst")).unwrap_or(1);
+        let burst = burst.max(least);
         let paced = rate.map(|r| Window::Gcra(Gcra::new(r.interval(), burst)));
         let limits: Vec<Rate> = self.get(&format!("{prefix}limits")).unwrap_or_default();
         let limits = limits.into_iter();
-        let counted = limits.map(|r| Window::from(Sliding::new(r.count, r.per)));
+        let counted = limits.map(|r| Window::from(Sliding::new(r.count.max(least), r.per)));
         paced.into_iter().chain(counted).collect()
     }
 
     /// Completes one kind of gate; what is not named by the prefix is the same for all.
     fn gate(&self, prefix: &str, gate: &mut GatePolicy) {
-        gate.windows = self.windows(prefix);
+        gate.windows = self.windows(prefix, 1);
         self.put(&format!("{prefix}concurrency"), &mut gate.concurrency);
         gate.adaptive = if self.is("pace.adaptive", "auto") {
             gate.windows.is_empty()

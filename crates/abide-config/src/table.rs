@@ -152,7 +152,9 @@ pub const KNOBS: &[Knob] = &[
         "pace.adaptive",
         Kind::Choice(&["auto", "on", "off"]),
         "auto",
-        "Learn a pace from refusals; auto learns only where neither `rate` nor `limits` is known.",
+        "Learn a pace from refusals; auto learns only where neither `rate` nor `limits` is known, \
+         nor a limit that the provider itself documents: a learned pace on top of one only wastes \
+         what is allowed.",
     ),
     knob(
         "account.rate",
@@ -463,7 +465,8 @@ pub const KNOBS: &[Knob] = &[
         Kind::Switch,
         "false",
         "Put this section's limits in the place of those the profile knows, instead of beside \
-         them; off, since a limit loosened by mistake ends in a ban.",
+         them; off, since a limit loosened by mistake ends in a ban. The gates that a profile \
+         names itself are changed by a profile only ([profiles.NAME] that extends it).",
     ),
     fetch(
         "user_agent",

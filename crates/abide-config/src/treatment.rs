@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::{ClassifyPolicy, Moment};
+use abide_profile::format::Evidence;
 use abide_profile::{Catalogue, Choice, Profile};
 
 use crate::config::{Config, Use};
@@ -16,6 +17,8 @@ use crate::kind::Raw;
 use crate::knob::Knob;
 use crate::layer::Layer;
 use crate::policy::View;
+use crate::units::Rate;
+use crate::value::Value;
 
 /// The gates a section can speak of, and the prefix of its knobs.
 const GATES: [(&str, &str); 3] = [
@@ -42,13 +45,28 @@ impl Config {
         profile.apply(&mut policy, &mut classify, &choice, at);
         given.classify(&mut classify);
         let over = given.get("override").unwrap_or(false);
-        given.tighten("", over, &mut policy.provider);
-        given.tighten("account.", over, &mut policy.account);
-        given.tighten("route.", over, &mut policy.route);
+        let gates = [&mut policy.provider, &mut policy.account, &mut policy.route];
+        for (gate, (name, prefix)) in gates.into_iter().zip(GATES) {
+            given.tighten(prefix, over, dearest(profile, name), gate);
+        }
         for class in &mut policy.classes {
             given.common(over, class);
         }
+        self.learn(of, provider, profile, &mut policy);
         (policy, classify)
+    }
+
+    /// Where the provider itself says what is allowed, `auto` learns no pace on top of it.
+    fn learn(&self, of: Use, provider: &str, profile: &Profile, policy: &mut ProviderPolicy) {
+        let told = self.effective(of, Some(provider), "pace.adaptive");
+        let auto = told.is_some_and(|e| *e.value == Value::Word("auto"));
+        if !auto || profile.told().evidence != Evidence::Documented {
+            return;
+        }
+        let plain = [&mut policy.provider, &mut policy.account, &mut policy.route];
+        for gate in plain.into_iter().chain(&mut policy.classes) {
+            gate.adaptive &= gate.windows.is_empty();
+        }
     }
 
     /// The profile that a provider's section means: the one it names, or that of its name, or of
@@ -98,6 +116,7 @@ impl Config {
             if let Some(profile) = self.profile_of(provider, all) {
                 for of in [Use::Call, Use::Fetch] {
                     errors.extend(self.loosened(of, provider, &profile));
+                    errors.extend(self.too_small(of, provider, &profile));
                 }
             }
         }
@@ -127,7 +146,7 @@ impl Config {
                 });
                 let widest = known.max_by(|a, b| a.0.total_cmp(&b.0));
                 let key = format!("{prefix}rate");
-                let said: Option<crate::units::Rate> = given.get(&key);
+                let said: Option<Rate> = given.get(&key);
                 if let (Some((widest, limit)), Some(rate)) = (widest, said)
                     && f64::from(rate.count) / rate.per.as_secs_f64() > widest
                 {
@@ -145,6 +164,38 @@ impl Config {
                 {
                     errors.extend(self.wider(of, provider, &key, &format!("{known}"), profile));
                 }
+            }
+        }
+        errors
+    }
+
+    /// Limits that have no room for what one request costs: it could never be sent.
+    fn too_small(&self, of: Use, provider: &str, profile: &Profile) -> Vec<ConfigError> {
+        let given = self.given(of, Some(provider));
+        let mut errors = Vec::new();
+        for (name, prefix) in GATES {
+            let dearest = dearest(profile, name);
+            let (burst, limits) = (format!("{prefix}burst"), format!("{prefix}limits"));
+            let room: Option<u32> = given.get(&burst);
+            let counts: Vec<Rate> = given.get(&limits).unwrap_or_default();
+            let least = counts.iter().map(|r| r.count).min();
+            for (key, room) in [(burst, room), (limits, least)] {
+                let Some(said) = self.effective(of, Some(provider), &key) else {
+                    continue;
+                };
+                // What was said of all providers together is widened for this one instead.
+                if room.is_none_or(|n| n >= dearest) || !self.is_own(provider, &key) {
+                    continue;
+                }
+                let message = format!(
+                    "{key} = {} has no room for one request to {}, which costs up to {dearest} \
+                     there",
+                    said.value,
+                    profile.name()
+                );
+                let help = format!("make it {dearest} or more, or leave it out");
+                let error = ConfigError::new(said.origin.clone(), message);
+                errors.push(error.with_help(Some(help)));
             }
         }
         errors
@@ -171,6 +222,13 @@ impl Config {
             ConfigError::new(said.origin.clone(), message).with_help(Some(help))
         })
     }
+}
+
+/// The most that one request costs at a gate that every provider has.
+fn dearest(profile: &Profile, name: &str) -> u32 {
+    let mut gates = profile.told().gates.iter();
+    let gate = gates.find(|g| g.name == name);
+    gate.map_or(1, abide_profile::format::Gate::dearest)
 }
 
 /// What a profile says that a knob can say too.
@@ -209,8 +267,8 @@ fn layer(profile: &Profile) -> Layer {
 
 impl View<'_> {
     /// Adds what somebody said of one kind of gate.
-    fn tighten(&self, prefix: &str, over: bool, gate: &mut GatePolicy) {
-        let own = self.windows(prefix);
+    fn tighten(&self, prefix: &str, over: bool, dearest: u32, gate: &mut GatePolicy) {
+        let own = self.windows(prefix, dearest);
         if over && !own.is_empty() {
             gate.windows = own;
         } else {

@@ -148,3 +148,72 @@ fn a_file_may_have_profiles_of_its_own() {
     all.add("abide.toml", text.to_owned()).unwrap();
     assert_eq!(all.find("m.example", 443, "/").unwrap().name(), "mine");
 }
+
+#[test]
+fn a_section_holds_for_each_host_of_a_provider_that_counts_them_apart() {
+    let c = config("[providers.aws]\nrate = \"5/s\"\nattempts = 2\noverride = true");
+    let all = catalogue();
+    let profile = all.get("aws").unwrap();
+    let at = Moment::new(
+        Instant::from_secs(1),
+        WallTime::from_unix_secs(1_773_144_000),
+    );
+    let of = |name| c.treatment(Use::Fetch, name, &profile, at);
+    let name = profile.provider("ec2.eu-west-1.amazonaws.com");
+    assert_ne!(name, "aws");
+    assert_eq!(of(&name), of("aws"));
+    assert_eq!(of(&name).0.provider.windows.len(), 1);
+    assert_eq!(c.call(Use::Fetch, Some(&name)).attempts, 2);
+}
+
+#[test]
+fn a_limit_without_room_for_one_request_is_told() {
+    let said = wrong("[providers.youtube]\naccount.limits = [\"40/1m\", \"9000/1d\"]");
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].starts_with("abide.toml:2:18: account.limits"),
+        "{said:?}"
+    );
+    assert!(said[0].contains("costs up to 450"), "{said:?}");
+    assert!(said[0].contains("make it 450 or more"), "{said:?}");
+    let burst = "[providers.youtube]\naccount.rate = \"1/s\"\naccount.burst = 20";
+    assert_eq!(wrong(burst).len(), 1);
+    assert!(wrong("[providers.youtube]\naccount.rate = \"1/s\"").is_empty());
+    // What is said of all is widened for the one, so that every request can be sent some day.
+    let all = catalogue();
+    let at = Moment::new(
+        Instant::from_secs(1),
+        WallTime::from_unix_secs(1_773_144_000),
+    );
+    let youtube = all.get("youtube").unwrap();
+    let c = config("[defaults]\naccount.limits = [\"40/1m\"]");
+    let windows = c
+        .treatment(Use::Call, "youtube", &youtube, at)
+        .0
+        .account
+        .windows;
+    let wide = Window::from(Sliding::new(450, Duration::from_secs(60)));
+    assert!(windows.contains(&wide), "{windows:?}");
+}
+
+#[test]
+fn auto_learns_no_pace_where_the_provider_documents_its_limits() {
+    let mut all = Catalogue::built_in();
+    let documented = format!("evidence = \"documented\"\n{PEER}").replace("\"peer\"", "\"sure\"");
+    let documented = documented.replace("api.peer", "api.sure");
+    all.add("peer.toml", PEER.to_owned()).unwrap();
+    all.add("sure.toml", documented).unwrap();
+    let at = Moment::new(
+        Instant::from_secs(1),
+        WallTime::from_unix_secs(1_773_144_000),
+    );
+    let learns = |name: &str, text: &str| {
+        let profile = all.get(name).unwrap();
+        let p = config(text).treatment(Use::Call, name, &profile, at).0;
+        (p.provider.adaptive, p.account.adaptive)
+    };
+    assert_eq!(learns("sure", ""), (false, true));
+    assert_eq!(learns("peer", ""), (true, true), "a guess may be wrong");
+    let on = "[providers.sure]\npace.adaptive = \"on\"";
+    assert_eq!(learns("sure", on), (true, true));
+}

@@ -75,7 +75,8 @@ impl Catalogue {
     /// own name it adds to it.
     ///
     /// # Errors
-    /// When it cannot be used, everything that is wrong with it.
+    /// When it cannot be used, or when one that stands on it could not be used any more:
+    /// everything that is wrong with it.
     pub fn add(&mut self, origin: &str, text: String) -> Result<(), Unusable> {
         let unusable = |faults| Unusable {
             origin: origin.to_owned(),
@@ -94,6 +95,7 @@ impl Catalogue {
             .iter()
             .map(|h| h.to_ascii_lowercase())
             .collect();
+        let took_over = self.names.get(&told.name).copied();
         self.put(
             told.name,
             Some(origin.to_owned()),
@@ -103,7 +105,75 @@ impl Catalogue {
         if let Some(entry) = self.entries.last() {
             let _ = entry.made.set(Some(Arc::new(profile)));
         }
-        Ok(())
+        let Some(earlier) = took_over else {
+            // Nothing can stand on a name that was not there.
+            return Ok(());
+        };
+        let broken = self.renew();
+        if broken.is_empty() {
+            return Ok(());
+        }
+        self.take_back(earlier);
+        Err(unusable(broken))
+    }
+
+    /// Makes everything anew that stands on the profile added last; what cannot be made any more
+    /// is told, since it would be treated as a provider of which nothing is known.
+    fn renew(&mut self) -> Vec<Fault> {
+        let last = self.entries.len() - 1;
+        let mut broken = Vec::new();
+        for at in 0..last {
+            let entry = &self.entries[at];
+            if self.names.get(&entry.name) != Some(&at) || !self.line(at).contains(&last) {
+                continue;
+            }
+            let (made, faults) =
+                match parse(&entry.text).and_then(|told| self.make(&told, &entry.text, at)) {
+                    Ok((profile, faults)) => (Some(Arc::new(profile)), faults),
+                    Err(fault) => (None, vec![fault]),
+                };
+            let told = faults.into_iter().map(|f| Fault {
+                line: 0,
+                column: 0,
+                what: format!("{:?}, which stands on it, cannot be used: {f}", entry.name),
+            });
+            broken.extend(told);
+            self.entries[at].made = OnceLock::from(made);
+        }
+        broken
+    }
+
+    /// Undoes the last addition; `earlier` is the one whose place it took.
+    fn take_back(&mut self, earlier: usize) {
+        let Some(gone) = self.entries.pop() else {
+            return;
+        };
+        let last = self.entries.len();
+        for at in self.hosts.values_mut() {
+            at.retain(|i| *i != last);
+        }
+        self.names.insert(gone.name, earlier);
+        // What was made on top of it is made again when it is asked for.
+        for entry in &mut self.entries {
+            entry.made = OnceLock::new();
+        }
+    }
+
+    /// The parents of an entry, the closest first, by their places.
+    fn line(&self, mut at: usize) -> Vec<usize> {
+        let mut all = Vec::new();
+        while all.len() < MOST_PARENTS {
+            let entry = &self.entries[at];
+            let above = parse(&entry.text)
+                .ok()
+                .and_then(|told| parent(&told).map(str::to_owned));
+            let Some(next) = above.and_then(|above| self.above(&above, at, &entry.name)) else {
+                break;
+            };
+            all.push(next);
+            at = next;
+        }
+        all
     }
 
     fn put(
@@ -146,26 +216,9 @@ impl Catalogue {
 
     /// Its parents, the closest first.
     pub fn parents(&self, name: &str) -> Vec<String> {
-        let mut all = Vec::new();
-        let Some(mut at) = self.names.get(name).copied() else {
-            return all;
-        };
-        while all.len() < MOST_PARENTS {
-            let entry = &self.entries[at];
-            let above = parse(&entry.text)
-                .ok()
-                .and_then(|told| parent(&told).map(str::to_owned));
-            let found = above.and_then(|above| {
-                let next = self.above(&above, at, &entry.name)?;
-                Some((above, next))
-            });
-            let Some((above, next)) = found else {
-                break;
-            };
-            all.push(above);
-            at = next;
-        }
-        all
+        let line = self.names.get(name).map(|at| self.line(*at));
+        let names = line.into_iter().flatten();
+        names.map(|at| self.entries[at].name.clone()).collect()
     }
 
     /// Says that no provider has this name, and which one may have been meant.
@@ -268,6 +321,8 @@ impl Catalogue {
         let (mut all, mut origins) = (Vec::new(), Vec::new());
         rules(&mut all, &mut origins, told, true);
         let (mut at, mut above) = (before, parent(told).map(str::to_owned));
+        // Whose parent is looked for: only a profile that extends its own name looks below itself.
+        let mut current = told.name.clone();
         for _ in 0..MOST_PARENTS {
             let Some(name) = above else {
                 merged.rules = all;
@@ -276,13 +331,14 @@ impl Catalogue {
                 let faults = own.map(|p| placed(text, &p));
                 return Ok((profile, faults.collect()));
             };
-            let found = self.above(&name, at, &merged.name);
+            let found = self.above(&name, at, &current);
             at = found.ok_or_else(|| nowhere(format!("extends {name:?}, which is no profile")))?;
             let next = parse(&self.entries[at].text)
                 .map_err(|f| nowhere(format!("extends {name:?}, where {f}")))?;
             rules(&mut all, &mut origins, &next, false);
             merge(&mut merged, &next);
             above = parent(&next).map(str::to_owned);
+            current = next.name;
         }
         Err(nowhere(format!(
             "has more than {MOST_PARENTS} parents: does it extend itself?"

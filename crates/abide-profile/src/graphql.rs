@@ -20,7 +20,9 @@ pub(crate) fn is_query(body: &[u8]) -> bool {
     let operations = operations(&request.query);
     match (operations.as_slice(), request.operation.as_deref()) {
         ([], _) => false,
-        ([one], _) => one.reads,
+        ([one], None) => one.reads,
+        // Servers differ in what they do with a name that is not there.
+        ([one], Some(name)) => one.reads && one.name == name,
         (many, Some(name)) => {
             let named = many.iter().filter(|o| o.name == name);
             let named: Vec<_> = named.collect();
@@ -180,6 +182,22 @@ mod tests {
         assert!(!reads("query A\nmutation M { m }", Some("M")));
         assert!(!reads("fragment F mutation M { m } query { a }", None));
         assert!(!reads("query A { a ( } mutation M { m } ) }", Some("M")));
+    }
+
+    #[test]
+    fn a_carriage_return_ends_a_comment_too() {
+        assert!(!reads("query A { a }\n# x\rmutation B { b }", Some("B")));
+        assert!(!reads("{ a }\n# x\rmutation B { b }", None));
+        assert!(!reads("query A { a # }\r}\nmutation B { b }", Some("B")));
+        assert!(reads("# mutation\rquery { a }", None));
+    }
+
+    #[test]
+    fn the_name_asked_for_must_be_there() {
+        assert!(reads("query A { a }", Some("A")));
+        assert!(reads("{ a }", Some("")));
+        assert!(!reads("query A { a }", Some("B")));
+        assert!(!reads("{ a }", Some("A")));
     }
 
     #[test]

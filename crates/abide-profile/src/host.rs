@@ -54,6 +54,12 @@ impl Host {
         here && self.port.is_none_or(|p| p == port)
     }
 
+    /// Whether it is this host itself, whatever the port.
+    pub(crate) fn is_named(&self, host: &str) -> bool {
+        let host = host.strip_suffix('.').unwrap_or(host);
+        !self.below && host.eq_ignore_ascii_case(&self.name)
+    }
+
     /// How closely it describes what it matches; of several the closest one counts.
     pub const fn closeness(&self) -> (bool, bool, usize) {
         (!self.below, self.port.is_some(), self.name.len())

@@ -8,6 +8,7 @@
 
 pub mod cases;
 mod catalogue;
+mod checks;
 mod decode;
 pub mod docs;
 mod extend;

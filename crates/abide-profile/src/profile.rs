@@ -8,6 +8,7 @@ use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::{AllowancePolicy, Moment, Verdict};
 use http::{Method, StatusCode};
 
+use crate::checks;
 use crate::extend::Origin;
 use crate::format;
 use crate::gates::{Choice, Gates};
@@ -68,6 +69,8 @@ impl Profile {
             });
         }
         let gates = Gates::new(&told, origins, &mut problems);
+        // All names but that of the request itself.
+        checks::run(&told, gates.names().len() - 1, &mut problems);
         let rules = Rules::new(&told, origins, &gates, &mut problems);
         let profile = Self {
             hosts,
@@ -113,11 +116,8 @@ impl Profile {
 
     /// The name under which requests to a host are counted.
     pub fn provider(&self, host: &str) -> String {
-        let first = self
-            .told
-            .hosts
-            .first()
-            .is_none_or(|h| h.eq_ignore_ascii_case(host));
+        let host = host.strip_suffix('.').unwrap_or(host);
+        let first = self.hosts.first().is_none_or(|h| h.is_named(host));
         if self.told.each_host && !first {
             return format!("{}@{}", self.told.name, host.to_ascii_lowercase());
         }

@@ -110,3 +110,20 @@ fn a_status_that_never_holds_is_a_fault() {
         assert!(found[0].contains("no status from 400 to 599"), "{found:?}");
     }
 }
+
+#[test]
+fn refused_uploads_close_the_gates_of_their_kind() {
+    let youtube = Catalogue::built_in().get("youtube").unwrap();
+    let gate = |test: &str| {
+        let mut tests = youtube.told().tests.iter();
+        let test = tests.find(|t| t.name == test).unwrap();
+        let judged = judge(&youtube, &test.recorded().unwrap());
+        let ask = judged.finding.ask();
+        let class = ask.map_or(judged.finding.class, |a| a.class);
+        youtube.gates().name(judged.scope, class).map(str::to_owned)
+    };
+    let uploads = gate("no more uploads for a day");
+    assert_eq!(uploads.as_deref(), Some("uploads"));
+    let thumbnails = gate("too many thumbnails");
+    assert_eq!(thumbnails.as_deref(), Some("thumbnails"));
+}

@@ -43,5 +43,5 @@ pub use permit::{Admission, BeforeStart, Permit};
 pub use response::{BodyError, Response};
 pub use shard::Handle;
 pub use shared::Named;
-pub use target::{Target, redacted};
+pub use target::{Target, redacted, shown_path};
 pub use tls::config as tls_config;

@@ -1,11 +1,13 @@
 //! An answer whose place on the wire is freed when its body is read or dropped.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use abide_core::Finding;
 use abide_core::classify::{Transport, of_transport};
 use abide_core::provider::Outcome;
+use abide_profile::Profile;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
 
@@ -18,6 +20,8 @@ use crate::transport;
 /// An answer.
 pub struct Response {
     pub(crate) inner: reqwest::Response,
+    /// What is known of its provider: where its URL carries secrets, among other things.
+    pub(crate) profile: Arc<Profile>,
     /// What was read of its body before the caller saw it.
     pub(crate) sampled: Sampled,
     /// Its body was read to its end.
@@ -37,7 +41,7 @@ impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Response")
             .field("status", &self.status())
-            .field("url", &redacted(self.inner.url()))
+            .field("url", &redacted(self.inner.url(), &self.profile))
             .field("finding", &self.finding)
             .field("attempts", &self.attempts)
             .field("waited", &self.waited)

@@ -5,6 +5,7 @@
 //! scheme's own). Its gates are the provider and the account; an unknown route is not told apart,
 //! since an unknown scope must be read as the widest.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -38,6 +39,9 @@ pub(crate) const SECRET_PARAMS: [&str; 18] = [
     "token",
     "x-amz-signature",
 ];
+
+/// How the names of parameters end that may carry a secret, beside those.
+const SECRET_ENDS: [&str; 5] = ["api-key", "api_key", "apikey", "secret", "token"];
 
 /// What the name of a header has in it that carries a credential: providers invent their own
 /// (`X-Goog-Api-Key`, `X-Shopify-Access-Token`, `DD-API-KEY`), and one too many dropped at an
@@ -109,7 +113,7 @@ impl Target {
         let account = account(&shared.names, &profile, url, headers);
         let asking = Asking {
             method,
-            host: url.host_str()?,
+            host: host_of(url)?,
             path: url.path(),
             query: url.query(),
             headers,
@@ -153,11 +157,11 @@ impl Target {
     }
 }
 
-/// Drops every header that carries a credential.
-pub(crate) fn drop_credentials(headers: &mut HeaderMap) {
+/// Drops every header that carries a credential, those that only the profile knows among them.
+pub(crate) fn drop_credentials(headers: &mut HeaderMap, profile: &Profile) {
     let secrets: Vec<HeaderName> = headers
         .keys()
-        .filter(|name| is_secret_header(name))
+        .filter(|name| is_secret_header(name) || is_own_header(profile, name))
         .cloned()
         .collect();
     for name in secrets {
@@ -168,7 +172,7 @@ pub(crate) fn drop_credentials(headers: &mut HeaderMap) {
 /// The provider of an address and its profile: a configured one, one of the catalogue, or the
 /// origin itself.
 fn provider_of(shared: &Shared, url: &Url) -> Option<(String, Arc<Profile>)> {
-    let host = url.host_str()?;
+    let host = host_of(url)?;
     let port = url.port_or_known_default().unwrap_or(0);
     let known = || shared.catalogue.find(host, port, url.path());
     if let Some(named) = shared.namer.as_ref().and_then(|namer| namer(host, port)) {
@@ -191,9 +195,15 @@ fn provider_of(shared: &Shared, url: &Url) -> Option<(String, Arc<Profile>)> {
     }
 }
 
+/// The host of an address. The dot of a fully qualified name makes no other provider of it.
+fn host_of(url: &Url) -> Option<&str> {
+    let host = url.host_str()?;
+    Some(host.strip_suffix('.').unwrap_or(host))
+}
+
 /// The generic provider's name of an origin.
 fn provider_name(url: &Url) -> Option<String> {
-    let mut name = url.host_str()?.to_owned();
+    let mut name = host_of(url)?.to_owned();
     if let Some(port) = url.port() {
         let _ = write!(name, ":{port}");
     }
@@ -201,57 +211,88 @@ fn provider_name(url: &Url) -> Option<String> {
 }
 
 fn account(names: &Names, profile: &Profile, url: &Url, headers: &HeaderMap) -> Option<Credential> {
-    let mut parts: Vec<Vec<u8>> = Vec::new();
-    let own = &profile.told().credential;
+    let mut parts: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     let secrets = headers.iter().filter(|(name, _)| {
         // Cookies change from answer to answer; they name no account that lasts.
-        is_secret_header(name) && !name.as_str().contains("cookie")
-            || own
-                .headers
-                .iter()
-                .any(|h| h.eq_ignore_ascii_case(name.as_str()))
+        is_secret_header(name) && !name.as_str().contains("cookie") || is_own_header(profile, name)
     });
     for (name, value) in secrets {
-        parts.push(name.as_str().as_bytes().to_vec());
-        parts.push(value.as_bytes().to_vec());
+        parts.push((name.as_str().into(), value.as_bytes().to_vec()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        parts.push(url.username().as_bytes().to_vec());
-        parts.push(url.password().unwrap_or_default().as_bytes().to_vec());
+        let password = url.password().unwrap_or_default();
+        parts.push((url.username().into(), password.into()));
     }
     if url.query().is_some() {
         for (name, value) in url.query_pairs() {
-            if is_secret(&name) || own.query.iter().any(|q| *q == name) {
-                parts.push(value.into_owned().into_bytes());
+            // A word that only sounds like a secret may be that of a page: it makes no account.
+            if is_known_secret(&name) || is_own_parameter(profile, &name) {
+                parts.push((Vec::new(), value.into_owned().into_bytes()));
             }
         }
     }
-    if let Some(n) = own.segment
+    if let Some(n) = profile.told().credential.segment
         && let Some(segment) = url.path().split('/').nth(n)
     {
-        parts.push(segment.as_bytes().to_vec());
+        parts.push((Vec::new(), segment.into()));
     }
     if parts.is_empty() {
         return None;
     }
-    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+    // In whatever order they were put in, they are the same account's.
+    parts.sort();
+    let parts: Vec<&[u8]> = parts.iter().flat_map(|(name, v)| [&name[..], v]).collect();
     Some(names.credential(&parts))
 }
 
-fn is_secret(name: &str) -> bool {
+fn is_own_header(profile: &Profile, name: &HeaderName) -> bool {
+    let own = &profile.told().credential.headers;
+    own.iter().any(|h| h.eq_ignore_ascii_case(name.as_str()))
+}
+
+fn is_own_parameter(profile: &Profile, name: &str) -> bool {
+    profile.told().credential.query.iter().any(|q| q == name)
+}
+
+fn is_known_secret(name: &str) -> bool {
     SECRET_PARAMS.iter().any(|s| name.eq_ignore_ascii_case(s))
 }
 
+/// Whether a parameter may carry a secret: one too many hidden costs nothing.
+fn is_secret(profile: &Profile, name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    is_known_secret(&lower)
+        || SECRET_ENDS.iter().any(|end| lower.ends_with(end))
+        || is_own_parameter(profile, name)
+}
+
+/// A path as it may be shown. Where a provider carries the credential in its paths, only their
+/// last segment is: `/bot<token>/getMe` has a sister `/file/bot<token>/photo`.
+pub fn shown_path<'a>(path: &'a str, profile: &Profile) -> Cow<'a, str> {
+    let Some(secret) = profile.told().credential.segment else {
+        return Cow::Borrowed(path);
+    };
+    let last = path.split('/').count() - 1;
+    let shown = path.split('/').enumerate().map(|(i, segment)| {
+        let plain = segment.is_empty() || i == last && i != secret;
+        if plain { segment } else { "…" }
+    });
+    Cow::Owned(shown.collect::<Vec<_>>().join("/"))
+}
+
 /// A URL as it may be shown: without userinfo, without the values of secret parameters, without
-/// a fragment.
-pub fn redacted(url: &Url) -> String {
+/// a fragment, and without what its provider's profile calls a credential.
+pub fn redacted(url: &Url, profile: &Profile) -> String {
     let mut shown = url.clone();
     // Both fail only for URLs that cannot have userinfo at all.
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
     shown.set_fragment(None);
+    if let Cow::Owned(path) = shown_path(url.path(), profile) {
+        shown.set_path(&path);
+    }
     if let Some(query) = url.query()
-        && url.query_pairs().any(|(name, _)| is_secret(&name))
+        && url.query_pairs().any(|(name, _)| is_secret(profile, &name))
     {
         let kept: Vec<String> = query
             .split('&')
@@ -259,7 +300,7 @@ pub fn redacted(url: &Url) -> String {
                 let name = pair.split('=').next().unwrap_or_default();
                 let plain = url::form_urlencoded::parse(pair.as_bytes()).next();
                 match plain {
-                    Some((n, _)) if is_secret(&n) => format!("{name}=…"),
+                    Some((n, _)) if is_secret(profile, &n) => format!("{name}=…"),
                     _ => pair.to_owned(),
                 }
             })
@@ -320,8 +361,85 @@ mod tests {
     }
 
     #[test]
+    fn the_dot_of_a_full_name_makes_no_other_provider() {
+        assert_eq!(
+            target("https://a.example./x").provider.as_ref(),
+            "a.example"
+        );
+        let github = target("https://api.github.com./user");
+        assert_eq!(github.provider.as_ref(), "github");
+        let aws = target("https://ec2.eu-west-1.amazonaws.com./");
+        assert_eq!(aws.provider.as_ref(), "aws@ec2.eu-west-1.amazonaws.com");
+    }
+
+    #[test]
+    fn the_order_of_credentials_makes_no_other_account() {
+        let generic = abide_profile::Catalogue::built_in().generic();
+        let of = |names: [(&'static str, &'static str); 2]| {
+            let headers = names.map(|(n, v)| (HeaderName::from_static(n), v.parse().unwrap()));
+            account(
+                &Names::new((1, 2), [7; 32]),
+                &generic,
+                &Url::parse("https://a.example/").unwrap(),
+                &headers.into_iter().collect(),
+            )
+        };
+        let (key, token) = (("x-api-key", "1"), ("x-token", "2"));
+        assert_eq!(of([key, token]), of([token, key]));
+        assert_ne!(of([key, token]), of([("x-api-key", "2"), ("x-token", "1")]));
+        assert_eq!(
+            account_of("https://a.example/?pageToken=1"),
+            account_of("https://a.example/?pageToken=2"),
+            "a page is no account"
+        );
+    }
+
+    fn shown(name: &str, url: &str) -> String {
+        let all = abide_profile::Catalogue::built_in();
+        redacted(&Url::parse(url).unwrap(), &all.get(name).unwrap())
+    }
+
+    #[test]
     fn inv11_a_shown_url_has_no_secret() {
-        let url = Url::parse("https://me:pw@a.example/p?q=1&API_KEY=s3cr3t&b=2#frag").unwrap();
-        assert_eq!(redacted(&url), "https://a.example/p?q=1&API_KEY=…&b=2");
+        assert_eq!(
+            shown(
+                "generic",
+                "https://me:pw@a.example/p?q=1&API_KEY=s3cr3t&b=2#frag"
+            ),
+            "https://a.example/p?q=1&API_KEY=…&b=2"
+        );
+        for name in ["x_goog_api_key", "myApiKey", "sessionToken", "app-secret"] {
+            let url = format!("https://a.example/?{name}=s3cr3t");
+            assert_eq!(
+                shown("generic", &url),
+                format!("https://a.example/?{name}=…")
+            );
+        }
+    }
+
+    #[test]
+    fn inv11_a_shown_url_has_no_secret_that_only_its_profile_knows() {
+        assert_eq!(
+            shown("telegram", "https://api.telegram.org/bot1:s3cr3t/getMe?x=1"),
+            "https://api.telegram.org/…/getMe?x=1"
+        );
+        assert_eq!(
+            shown(
+                "telegram",
+                "https://api.telegram.org/file/bot1:s3cr3t/photos/a.jpg"
+            ),
+            "https://api.telegram.org/…/…/…/a.jpg"
+        );
+        assert_eq!(
+            shown("telegram", "https://api.telegram.org/bot1:s3cr3t"),
+            "https://api.telegram.org/…"
+        );
+        assert_eq!(
+            shown(
+                "coingecko",
+                "https://api.coingecko.com/ping?x_cg_demo_api_key=s3cr3t"
+            ),
+            "https://api.coingecko.com/ping?x_cg_demo_api_key=…"
+        );
     }
 }

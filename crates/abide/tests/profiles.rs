@@ -28,6 +28,17 @@ fn client(lines: &str) -> Client {
     Client::builder().governor(governor).build().unwrap()
 }
 
+#[tokio::test]
+async fn inv11_an_answer_shows_no_secret_that_only_its_profile_knows() {
+    let peer = Peer::saying([reply(200)]);
+    let client = client("[credential]\nsegment = 1\nquery = [\"pass\"]\n");
+    let url = peer.url("/bots3cr3t/getMe?pass=s3cr3t");
+    let answer = client.get(&url).send().await.unwrap();
+    let told = format!("{answer:?}");
+    assert!(!told.contains("s3cr3t"), "{told}");
+    assert!(told.contains("/…/getMe?pass=…"), "{told}");
+}
+
 const GRAPHQL: &str = r#"
 [[reads]]
 paths = ["/graphql"]

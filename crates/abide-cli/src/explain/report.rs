@@ -53,12 +53,9 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The path as it may be shown: without the segment that is a credential.
+    /// The path as it may be shown: without the credential, where paths carry one.
     pub(super) fn path(&self) -> String {
-        let secret = self.profile.told().credential.segment;
-        let segments = self.recorded.path.split('/').enumerate();
-        let shown = segments.map(|(i, s)| if Some(i) == secret { "…" } else { s });
-        shown.collect::<Vec<_>>().join("/")
+        abide::shown_path(&self.recorded.path, self.profile).into_owned()
     }
 
     /// The instant that ends the wait.

@@ -1,6 +1,10 @@
 //! `--dry-run`: what would be sent.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use abide::core::call::Safety;
+use abide::store::Memory;
 
 use super::args::Args;
 use super::bad::report_bad;
@@ -12,25 +16,26 @@ use crate::exit::Exit;
 const SHOWN: usize = 5;
 
 pub(super) fn run(args: &Args, setup: &policy::Setup) -> anyhow::Result<Exit> {
-    let mut providers: BTreeMap<String, u64> = BTreeMap::new();
+    // Named and told apart as the run would, by profiles too; what it learns is thrown away.
+    let governor = setup.governor(Arc::new(Memory::new([0; 32])))?;
+    let mut providers: BTreeMap<Arc<str>, u64> = BTreeMap::new();
     let mut first = Vec::new();
     let mut writes = 0_u64;
     let mut each = |_: u32, parsed: &Parsed| {
-        let host = parsed.url.host_str().unwrap_or_default();
-        let named = setup.provider_of(host, parsed.url.port_or_known_default().unwrap_or_default());
-        let name = match (named, parsed.url.port()) {
-            (Some(name), _) => name.to_owned(),
-            (None, Some(port)) => format!("{host}:{port}"),
-            (None, None) => host.to_owned(),
+        let wanted = &parsed.wanted;
+        let method = &wanted.method;
+        let Some(target) = governor.target(method, &parsed.url, &wanted.headers) else {
+            return;
         };
-        *providers.entry(name).or_default() += 1;
-        let method = &parsed.wanted.method;
-        let safety = abide::core::call::Safety::of(method);
-        writes += u64::from(safety == abide::core::call::Safety::Write);
+        *providers.entry(Arc::clone(&target.provider)).or_default() += 1;
+        let profile = target.profile();
+        let reads = Safety::of(method) == Safety::Read
+            || profile.only_reads(method, parsed.url.path(), wanted.body.as_deref());
+        writes += u64::from(!reads);
         if first.len() < SHOWN {
             first.push(format!(
                 "{method} {}  (id {})",
-                abide::redacted(&parsed.url),
+                abide::redacted(&parsed.url, profile),
                 parsed.id
             ));
         }

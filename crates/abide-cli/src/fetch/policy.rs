@@ -67,11 +67,6 @@ impl Setup {
         })
     }
 
-    /// The name that the configuration gives a host.
-    pub(crate) fn provider_of(&self, host: &str, port: u16) -> Option<&str> {
-        self.config.provider_of(host, port)
-    }
-
     pub(crate) fn governor(&self, store: Arc<dyn Store>) -> anyhow::Result<Governor> {
         let config = Arc::new(self.config.clone());
         let profiler = {

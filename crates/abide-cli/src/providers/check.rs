@@ -6,7 +6,7 @@ use abide::profile::lint::{Level, lints};
 use abide::profile::trial::{Trial, trials};
 use abide::profile::{Catalogue, Fault, Profile};
 
-use crate::catalogue::{add, placed, read};
+use crate::catalogue::{From, Own, add, placed};
 use crate::exit::Exit;
 use crate::shown::{count, plain, print};
 
@@ -28,19 +28,28 @@ impl Tally {
     }
 }
 
-pub(super) fn run(all: &Catalogue, files: &[PathBuf], strict: bool) -> anyhow::Result<Exit> {
-    let mut texts = Vec::new();
+pub(super) fn run(from: &From, files: &[PathBuf], strict: bool) -> anyhow::Result<Exit> {
+    let all = from.load()?;
+    let mut own = Vec::new();
     for path in files {
-        texts.push((path.display().to_string(), read(path)?));
+        own.push(Own::file(path)?);
     }
     let mut tally = Tally::default();
-    for i in 0..texts.len() {
-        one(all, &texts, i, &mut tally);
+    for i in 0..own.len() {
+        let parents = parents(&own, i);
+        if parents.is_empty() {
+            one(&all, &own[i], &mut tally);
+            continue;
+        }
+        let mut all = from.load()?;
+        // What is wrong with them is told at their own turn.
+        let _ = add(&mut all, parents);
+        one(&all, &own[i], &mut tally);
     }
     let passed = tally.tests - tally.failed;
     let end = format!(
         "{}: {} wrong, {}; tests: {passed} passed, {} failed\n",
-        count(texts.len(), "file"),
+        count(own.len(), "file"),
         tally.faults,
         count(tally.warnings, "warning"),
         tally.failed
@@ -51,25 +60,32 @@ pub(super) fn run(all: &Catalogue, files: &[PathBuf], strict: bool) -> anyhow::R
     Ok(if wrong { Exit::Failed } else { Exit::Done })
 }
 
-fn one(all: &Catalogue, texts: &[(String, String)], i: usize, tally: &mut Tally) {
-    let (path, text) = &texts[i];
-    let mut faults = all.faults(text);
-    let mut made = all.preview(text);
-    // It may extend another one of these files. That one's faults are its own.
-    if made.is_err() && texts.len() > 1 {
-        let mut with_others = Catalogue::built_in();
-        let others = texts.iter().enumerate().filter(|(n, _)| *n != i);
-        let _ = add(&mut with_others, others.map(|(_, o)| o.clone()).collect());
-        let second = with_others.preview(text);
-        if second.is_ok() {
-            (faults, made) = (with_others.faults(text), second);
-        }
+/// Those of the files on which one of them stands.
+fn parents(own: &[Own], of: usize) -> Vec<Own> {
+    let names: Vec<_> = own.iter().map(Own::names).collect();
+    let mut found = Vec::new();
+    let mut at = of;
+    while let Some(Some((_, Some(parent)))) = names.get(at) {
+        let named = |i: usize| matches!(&names[i], Some((name, _)) if name == parent);
+        let Some(next) = (0..own.len()).find(|i| *i != of && !found.contains(i) && named(*i))
+        else {
+            break;
+        };
+        found.push(next);
+        at = next;
     }
+    found.sort_unstable();
+    found.into_iter().map(|i| own[i].clone()).collect()
+}
+
+fn one(all: &Catalogue, own: &Own, tally: &mut Tally) {
+    let (path, text) = (&own.origin, &own.text);
+    let faults = all.faults(text);
     tally.faults += faults.len();
     for fault in &faults {
         tally.say(path, fault);
     }
-    if let Ok(profile) = made {
+    if let Ok(profile) = all.preview(text) {
         look(&profile, path, text, tally);
     }
 }

@@ -44,10 +44,10 @@ struct CheckArgs {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let all = args.from.load()?;
     if let Some(Verb::Check(check)) = &args.verb {
-        return check::run(&all, &check.files, check.strict);
+        return check::run(&args.from, &check.files, check.strict);
     }
+    let all = args.from.load()?;
     match &args.name {
         None if args.json => print(&format!("{:#}\n", json::list(&all)))?,
         None => print(&list::table(&all))?,

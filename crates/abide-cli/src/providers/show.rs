@@ -157,20 +157,21 @@ fn policy(page: &mut Page, p: &format::Policy) {
     put("holds without an ask on", statuses(&p.hold_on));
     put("tried again", Some(p.retry_on.join(", ")));
     put("a wait of zero means", p.hint_zero.clone());
+    // Nothing uses what is only declared.
     let key = p.idempotency.as_ref().map(|i| i.header.clone());
-    put("writes are made repeatable by", key);
+    put("declared: writes are made repeatable by", key);
     let allowance = p.allowance.as_ref();
     let allowance =
         allowance.map(|a| format!("{} answers {:?} per {}", a.count, a.statuses, a.per));
     put("is banned beyond", allowance);
     put(
-        "handled by the client's own library",
+        "declared: handled by the client's own library",
         statuses(&p.handled_below),
     );
-    put("cheap route", p.probe.clone());
+    put("declared: cheap route", p.probe.clone());
     put("bans by redirect to", Some(p.ban_redirects.join(", ")));
     let local = (p.role == Role::Local).then(|| "on this machine".to_owned());
-    put("is", local);
+    put("declared: is", local);
     if !lines.is_empty() {
         page.title("policy");
     }

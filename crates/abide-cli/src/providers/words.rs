@@ -124,7 +124,7 @@ pub(super) fn source(source: &Source) -> String {
     let mut out = if let Some(name) = &source.header {
         name.clone()
     } else if let Some(name) = &source.trailer {
-        format!("trailer {name}")
+        format!("trailer {name}, declared only")
     } else if let Some(path) = &source.json {
         path.clone()
     } else if let Some(n) = source.value {

@@ -32,6 +32,14 @@ pub struct Gate {
     pub costs: Vec<Cost>,
 }
 
+impl Gate {
+    /// The most that one request costs here.
+    pub fn dearest(&self) -> u32 {
+        let own = self.cost.unwrap_or(1).max(1);
+        self.costs.iter().map(|c| c.cost).fold(own, u32::max)
+    }
+}
+
 /// What some requests cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -110,8 +118,9 @@ pub struct Limit {
     pub window: WindowKind,
     /// How many of them may come at once, for a bucket. 1 when absent.
     pub burst: Option<u32>,
-    /// Where a fixed window begins: a time zone (`UTC`, `America/Los_Angeles`), for days and
-    /// months. UTC when absent.
+    /// Where a fixed window of a day (`24h`, `1d`) begins: at midnight in a time zone (`UTC`,
+    /// `America/Los_Angeles`). UTC when absent. Its days are of 24 hours each from the midnight
+    /// after the start on: once clocks change, they end an hour off until the next start.
     pub zone: Option<String>,
     /// Only with a credential (`true`), or only without one (`false`).
     pub credential: Option<bool>,

@@ -17,16 +17,17 @@ pub struct Policy {
     pub retry_on: Vec<String>,
     /// What a zero means (`hint.zero`): a duration, `immediate` or `ignore`.
     pub hint_zero: Option<String>,
-    /// How a write is made repeatable.
+    /// How a write is made repeatable. Kept for the gateway; nothing uses it yet.
     pub idempotency: Option<Idempotency>,
     /// The client's own library handles these statuses: the gateway passes them on and only
-    /// settles its gates.
+    /// settles its gates. Kept for the gateway; nothing uses it yet.
     pub handled_below: Vec<u16>,
     /// A bound on answers that lead to a ban.
     pub allowance: Option<Allowance>,
-    /// Whether it is somewhere else, or on this machine.
+    /// Whether it is somewhere else, or on this machine. Kept for the gateway; nothing uses it
+    /// yet.
     pub role: Role,
-    /// A route that costs little, to ask how it is.
+    /// A route that costs little, to ask how it is. Kept for the gateway; nothing uses it yet.
     pub probe: Option<String>,
     /// Redirects there are bans: `host/path`.
     pub ban_redirects: Vec<String>,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Source {
     /// A header, in any case.
     pub header: Option<String>,
-    /// A trailer.
+    /// A trailer. Kept for the gateway; nothing uses it yet, since nothing reads trailers.
     pub trailer: Option<String>,
     /// A JSONPath (RFC 9535) into the body: the first node that fits counts.
     pub json: Option<String>,

@@ -161,6 +161,10 @@ impl Own {
         self.costs.iter().find(fits).map_or(self.cost, |c| c.cost)
     }
 
+    fn dearest(&self) -> u32 {
+        self.costs.iter().map(|c| c.cost).fold(self.cost, u32::max)
+    }
+
     pub(super) fn policy(&self, mut base: GatePolicy, choice: &Choice, at: Moment) -> GatePolicy {
         let applies =
             |l: &&Allowed| l.credential == self.only && (l.plan.is_none() || l.plan == choice.plan);
@@ -168,7 +172,7 @@ impl Own {
             .limits
             .iter()
             .filter(applies)
-            .map(|l| l.window(at))
+            .map(|l| l.window(at, self.dearest()))
             .collect();
         if !windows.is_empty() {
             base.windows = windows;
@@ -235,9 +239,12 @@ impl Allowed {
         }
     }
 
-    fn window(&self, at: Moment) -> Window {
+    fn window(&self, at: Moment, dearest: u32) -> Window {
         match self.kind {
-            WindowKind::Bucket => Window::Gcra(Gcra::per(self.count, self.per, self.burst)),
+            // A bucket smaller than what one request costs would never let it through.
+            WindowKind::Bucket => {
+                Window::Gcra(Gcra::per(self.count, self.per, self.burst.max(dearest)))
+            }
             WindowKind::Sliding => Window::from(Sliding::new(self.count, self.per)),
             WindowKind::Fixed => {
                 let every = Boundary::Every(self.per);

@@ -1,4 +1,4 @@
-//! What every profile says of itself: its name, where its numbers come from, and since when.
+//! What every profile says of itself: where its numbers come from, and since when.
 
 use super::{Found, Subject};
 use crate::format::Evidence;
@@ -7,14 +7,6 @@ use crate::problem::Place;
 pub(super) fn look(subject: &Subject<'_>, found: &mut Found) {
     let own = subject.own;
     let top = Place::default();
-    let fit = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    if own.name.is_empty() || !own.name.bytes().all(fit) {
-        let what = format!(
-            "{:?} is no name: it is lower case, digits and dashes",
-            own.name
-        );
-        found.forbid(top.key("name"), what);
-    }
     // A user's additions to a known profile stand on what that one says.
     if own.extends.as_ref() == Some(&own.name) {
         return;

@@ -11,47 +11,52 @@ use super::view::View;
 use crate::format::{Body, Match, Media, Rule, Scalar, Status};
 use crate::problem::{Place, Problem};
 
+/// How many statuses there are: 100 to 999, those of no class too.
+const STATUSES: u16 = 900;
+
 /// A set of statuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Statuses([u64; 8]);
+pub(crate) struct Statuses {
+    /// Every one, as where none is named.
+    all: bool,
+    listed: [u64; 15],
+}
 
 impl Statuses {
     fn put(&mut self, status: u16) {
-        if let Some(n) = status.checked_sub(100).filter(|n| *n < 512) {
-            self.0[n as usize / 64] |= 1 << (n % 64);
+        if let Some(n) = status.checked_sub(100).filter(|n| *n < STATUSES) {
+            self.listed[n as usize / 64] |= 1 << (n % 64);
         }
     }
 
     pub(crate) fn has(&self, status: u16) -> bool {
         let n = status.wrapping_sub(100);
-        n < 512 && self.0[n as usize / 64] & (1 << (n % 64)) != 0
+        self.all || n < STATUSES && self.listed[n as usize / 64] & (1 << (n % 64)) != 0
     }
 
     /// Whether every status of the other one is in this one too.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        self.0
-            .iter()
-            .zip(other.0)
-            .all(|(mine, theirs)| theirs & !mine == 0)
+        let mut listed = self.listed.iter().zip(other.listed);
+        self.all || !other.all && listed.all(|(mine, theirs)| theirs & !mine == 0)
     }
 
     pub(crate) fn of(all: &[Status], place: &Place, problems: &mut Vec<Problem>) -> Self {
-        let mut set = Self::default();
-        if all.is_empty() {
-            set.0 = [u64::MAX; 8];
-        }
+        let mut set = Self {
+            all: all.is_empty(),
+            ..Self::default()
+        };
         for (i, status) in all.iter().enumerate() {
             let range = match status {
                 Status::One(n) => Some((*n, *n)),
                 Status::Range(text) => range(text),
             };
             match range {
-                Some((low, high)) if 100 <= low && low <= high && high <= 599 => {
+                Some((low, high)) if 100 <= low && low <= high && high <= 999 => {
                     (low..=high).for_each(|n| set.put(n));
                 }
                 _ => problems.push(Problem::new(
                     place.item(i),
-                    "is no status (100 to 599), class (\"5xx\") or range (\"500-504\")",
+                    "is no status (100 to 999), class (\"5xx\") or range (\"500-504\")",
                 )),
             }
         }
@@ -61,7 +66,7 @@ impl Statuses {
 
 fn range(text: &str) -> Option<(u16, u16)> {
     if let Some(class) = text.strip_suffix("xx") {
-        let class: u16 = class.parse().ok().filter(|c| (1..=5).contains(c))?;
+        let class: u16 = class.parse().ok().filter(|c| (1..=9).contains(c))?;
         return Some((class * 100, class * 100 + 99));
     }
     let (low, high) = text.split_once('-')?;
@@ -345,4 +350,31 @@ impl Test {
 
 fn number(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(all: &[Status]) -> (Statuses, usize) {
+        let mut problems = Vec::new();
+        let set = Statuses::of(all, &Place::default(), &mut problems);
+        (set, problems.len())
+    }
+
+    #[test]
+    fn every_status_there_can_be_is_matched_where_none_is_named() {
+        let (all, _) = of(&[]);
+        assert!((100..=999).all(|s| all.has(s)));
+        let (some, wrong) = of(&[Status::Range("600-999".into()), Status::One(429)]);
+        assert_eq!(wrong, 0);
+        assert!(some.has(999) && some.has(600) && some.has(429));
+        assert!(!some.has(599) && !some.has(100) && !some.has(1000) && !some.has(0));
+        assert!(all.covers(&some) && !some.covers(&all) && some.covers(&some));
+        let (nine, _) = of(&[Status::Range("9xx".into())]);
+        assert!(some.covers(&nine) && !nine.has(899));
+        for wrong in ["0xx", "10xx", "99-200", "500-1000", "x"] {
+            assert_eq!(of(&[Status::Range(wrong.into())]).1, 1, "{wrong}");
+        }
+    }
 }

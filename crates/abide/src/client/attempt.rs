@@ -182,7 +182,7 @@ impl Client {
                     if let Some(refusal) = call.too_late(at.now, not_before) {
                         return Err(turned(&shard, refusal, at, None, None));
                     }
-                    redirect::follow(&mut request, status, to);
+                    redirect::follow(&mut request, status, to, shard.profile());
                     call.redirected(not_before);
                     let next = governor.target(request.method(), request.url(), request.headers());
                     target = next.ok_or_else(|| redirects(&shard, "to no host".into()))?;
@@ -379,6 +379,7 @@ impl Client {
         });
         Response {
             inner: seen.inner,
+            profile: Arc::clone(shard.profile()),
             sampled: seen.sampled,
             watch,
             ended: false,
@@ -473,14 +474,41 @@ fn redirects(shard: &Handle, why: String) -> Error {
     }
 }
 
-/// Whether the caller takes nothing but JSON.
+/// Whether the caller takes nothing but JSON, whatever line of its Accept says so.
 fn accepts_json(request: &reqwest::Request) -> bool {
-    let Some(accept) = request.headers().get(ACCEPT).and_then(|v| v.to_str().ok()) else {
-        return false;
-    };
-    accept.split(',').all(|part| {
+    let json = |part: &str| {
         let media = part.split(';').next().unwrap_or_default().trim();
         media.eq_ignore_ascii_case("application/json")
             || (media.starts_with("application/") && media.ends_with("+json"))
-    })
+    };
+    let lines = request.headers().get_all(ACCEPT);
+    lines.iter().next().is_some()
+        && lines.iter().all(|line| {
+            line.to_str()
+                .is_ok_and(|accept| accept.split(',').all(json))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_an_accept_counts() {
+        let takes = |lines: &[&str]| {
+            let url = "https://a.example/".parse().unwrap();
+            let mut request = reqwest::Request::new(http::Method::GET, url);
+            for line in lines {
+                request.headers_mut().append(ACCEPT, line.parse().unwrap());
+            }
+            accepts_json(&request)
+        };
+        assert!(!takes(&[]));
+        assert!(takes(&[
+            "application/json",
+            "application/problem+json;q=0.5"
+        ]));
+        assert!(!takes(&["application/json", "text/html"]));
+        assert!(!takes(&["application/json, */*"]));
+    }
 }

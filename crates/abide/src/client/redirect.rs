@@ -3,6 +3,7 @@
 //! Each hop is a request of its own and passes its own gates. A POST becomes a GET after 301, 302
 //! and 303, as every client does; credentials do not cross an origin.
 
+use abide_profile::Profile;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, StatusCode};
 use url::Url;
@@ -34,8 +35,13 @@ pub(super) fn keeps_method(method: &Method, status: StatusCode) -> bool {
     matches!(status.as_u16(), 307 | 308) || *method == Method::GET || *method == Method::HEAD
 }
 
-/// Turns a request into that of the next hop.
-pub(super) fn follow(request: &mut reqwest::Request, status: StatusCode, to: Url) {
+/// Turns a request to a provider with this profile into that of the next hop.
+pub(super) fn follow(
+    request: &mut reqwest::Request,
+    status: StatusCode,
+    to: Url,
+    profile: &Profile,
+) {
     if !keeps_method(request.method(), status) {
         *request.method_mut() = Method::GET;
         *request.body_mut() = None;
@@ -49,7 +55,7 @@ pub(super) fn follow(request: &mut reqwest::Request, status: StatusCode, to: Url
         }
     }
     if to.origin() != request.url().origin() {
-        crate::target::drop_credentials(request.headers_mut());
+        crate::target::drop_credentials(request.headers_mut(), profile);
     }
     *request.url_mut() = to;
 }
@@ -59,6 +65,10 @@ mod tests {
     use http::header::AUTHORIZATION;
 
     use super::*;
+
+    fn profile(name: &str) -> std::sync::Arc<Profile> {
+        abide_profile::Catalogue::built_in().get(name).unwrap()
+    }
 
     fn request(method: Method) -> reqwest::Request {
         let mut r = reqwest::Request::new(method, Url::parse("https://a.example/x").unwrap());
@@ -77,6 +87,7 @@ mod tests {
             &mut r,
             StatusCode::FOUND,
             Url::parse("https://b.example/").unwrap(),
+            &profile("generic"),
         );
         assert!(r.headers().is_empty());
         let mut r = request(Method::GET);
@@ -84,18 +95,41 @@ mod tests {
             &mut r,
             StatusCode::FOUND,
             Url::parse("https://a.example/y").unwrap(),
+            &profile("generic"),
         );
         assert_eq!(r.headers().len(), 2);
+    }
+
+    #[test]
+    fn inv11_what_only_a_profile_calls_a_credential_does_not_cross_an_origin() {
+        let mut all = abide_profile::Catalogue::built_in();
+        let text = "name = \"own\"\nhosts = [\"a.example\"]\n[credential]\nheaders = [\"X-Pass\"]";
+        all.add("own.toml", text.to_owned()).unwrap();
+        let mut r = request(Method::GET);
+        r.headers_mut().insert("x-pass", "s".parse().unwrap());
+        let to = Url::parse("https://b.example/").unwrap();
+        follow(&mut r, StatusCode::FOUND, to, &all.get("own").unwrap());
+        assert!(r.headers().is_empty());
     }
 
     #[test]
     fn a_post_becomes_a_get_unless_the_status_keeps_it() {
         let to = Url::parse("https://a.example/y").unwrap();
         let mut r = request(Method::POST);
-        follow(&mut r, StatusCode::SEE_OTHER, to.clone());
+        follow(
+            &mut r,
+            StatusCode::SEE_OTHER,
+            to.clone(),
+            &profile("generic"),
+        );
         assert!(r.method() == Method::GET && r.body().is_none());
         let mut r = request(Method::POST);
-        follow(&mut r, StatusCode::TEMPORARY_REDIRECT, to);
+        follow(
+            &mut r,
+            StatusCode::TEMPORARY_REDIRECT,
+            to,
+            &profile("generic"),
+        );
         assert!(r.method() == Method::POST && r.body().is_some());
     }
 

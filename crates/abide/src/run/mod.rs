@@ -21,8 +21,6 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use url::Url;
 
-use crate::target::redacted;
-
 pub use driver::{Bulk, Totals};
 
 /// How an item is called in the output.
@@ -57,12 +55,13 @@ pub struct Wanted {
     pub name: Option<Name>,
 }
 
-/// The URL is redacted; headers and body are left out.
+/// Of the URL only the origin is shown, since only its provider's profile knows where else it
+/// carries secrets; headers and body are left out.
 impl fmt::Debug for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wanted")
             .field("method", &self.method)
-            .field("url", &redacted(&self.url))
+            .field("origin", &self.url.origin().ascii_serialization())
             .field("urgency", &self.urgency)
             .field("cost", &self.cost)
             .field("patience", &self.patience)
@@ -209,19 +208,42 @@ impl Default for BulkPolicy {
 }
 
 impl BulkPolicy {
+    /// What was said of a provider; of one host of several (`aws@HOST`), what was said of them
+    /// all.
+    fn of(&self, provider: &str) -> Option<&(RunPolicy, CallPolicy)> {
+        let all = || self.named.get(provider.split_once('@')?.0);
+        self.named.get(provider).or_else(all)
+    }
+
     pub(crate) fn run_of(&self, provider: &str) -> &RunPolicy {
-        self.named.get(provider).map_or(&self.run, |(run, _)| run)
+        self.of(provider).map_or(&self.run, |(run, _)| run)
     }
 
     pub(crate) fn call_of(&self, provider: &str) -> &CallPolicy {
-        self.named
-            .get(provider)
-            .map_or(&self.call, |(_, call)| call)
+        self.of(provider).map_or(&self.call, |(_, call)| call)
     }
 
     pub(crate) fn is_done(&self, status: StatusCode) -> bool {
         self.done
             .iter()
             .any(|(low, high)| (*low..=*high).contains(&status.as_u16()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_host_of_a_provider_is_treated_as_the_provider() {
+        let mut policy = BulkPolicy::default();
+        let (mut run, mut call) = (RunPolicy::default(), CallPolicy::default());
+        (run.concurrency, call.attempts) = (1, 2);
+        policy.named.insert("aws".to_owned(), (run, call));
+        for name in ["aws", "aws@ec2.example"] {
+            assert_eq!(policy.run_of(name).concurrency, 1, "{name}");
+            assert_eq!(policy.call_of(name).attempts, 2, "{name}");
+        }
+        assert_ne!(policy.run_of("awsome@x").concurrency, 1);
     }
 }
