@@ -50,7 +50,7 @@ pub struct Config {
 /// `aws@HOST`; what is said of `aws` is said of all of them.
 fn of_all<'a, T>(all: &'a BTreeMap<String, T>, provider: &str) -> Option<&'a T> {
     all.get(provider)
-        .or_else(|| all.get(provider.split_once('@')?.0))
+        .or_else(|| all.get(provider.split_once(['@', '+'])?.0))
 }
 
 impl Config {

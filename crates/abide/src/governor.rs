@@ -73,7 +73,7 @@ impl Policies {
             return by(name, profile, at);
         }
         // What is said of a provider holds for each host that it counts apart (`aws@HOST`).
-        let all = || self.named.get(name.split_once('@')?.0);
+        let all = || self.named.get(name.split_once(['@', '+'])?.0);
         let named = self.named.get(name).or_else(all);
         let mut t = named.unwrap_or(&self.default).clone();
         if named.is_some() {

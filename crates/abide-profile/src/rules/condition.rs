@@ -12,7 +12,7 @@ use crate::format::{Body, Match, Media, Rule, Scalar, Status};
 use crate::problem::{Place, Problem};
 
 /// How many statuses there are: 100 to 999, those of no class too.
-const STATUSES: u16 = 900;
+pub(super) const STATUSES: u16 = 900;
 
 /// A set of statuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

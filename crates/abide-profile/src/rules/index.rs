@@ -1,7 +1,7 @@
 //! Which rules may be about a status, as one word a status: most rules are about refusals, and
 //! most answers are none.
 
-use super::condition::Statuses;
+use super::condition::{STATUSES, Statuses};
 
 /// The bit of every rule that has none of its own.
 const REST: u32 = u64::BITS - 1;
@@ -17,7 +17,7 @@ pub(super) struct Index {
 impl Index {
     pub(super) fn new<'a>(rules: impl ExactSizeIterator<Item = &'a Statuses>) -> Self {
         let mut index = Self {
-            words: vec![0; 512],
+            words: vec![0; usize::from(STATUSES)],
             rules: rules.len(),
         };
         for (n, statuses) in rules.enumerate() {

@@ -211,7 +211,7 @@ impl BulkPolicy {
     /// What was said of a provider; of one host of several (`aws@HOST`), what was said of them
     /// all.
     fn of(&self, provider: &str) -> Option<&(RunPolicy, CallPolicy)> {
-        let all = || self.named.get(provider.split_once('@')?.0);
+        let all = || self.named.get(provider.split_once(['@', '+'])?.0);
         self.named.get(provider).or_else(all)
     }
 
