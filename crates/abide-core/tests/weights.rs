@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use abide_core::finding::BucketId;
 use abide_core::gate::{GateKey, GateSpec};
 use abide_core::pace::{Sliding, Window};
 use abide_core::policy::{GatePolicy, ProviderPolicy};
@@ -121,10 +122,11 @@ fn what_was_paid_under_two_names_comes_back_when_they_are_one() {
             panic!("nothing closed it");
         };
         let mut finding = Finding::success();
-        let mut reading = Reading::default();
-        reading.class = GateClass::nth(0);
-        reading.bucket = Some(abide_core::finding::BucketId(1));
-        finding.readings.push(reading);
+        finding.readings.push(Reading {
+            class: GateClass::nth(0),
+            bucket: Some(BucketId(1)),
+            ..Reading::default()
+        });
         p.settle(now, pass, &Outcome::Answered(finding));
     };
     let request = Request::new(p.gates(now, &[a, b]));
@@ -165,10 +167,11 @@ fn one_buckets_name_under_two_credentials_is_two_buckets() {
             panic!("nothing closed it");
         };
         let mut finding = Finding::success();
-        let mut reading = Reading::default();
-        reading.class = GateClass::nth(0);
-        reading.bucket = Some(abide_core::finding::BucketId(1));
-        finding.readings.push(reading);
+        finding.readings.push(Reading {
+            class: GateClass::nth(0),
+            bucket: Some(BucketId(1)),
+            ..Reading::default()
+        });
         p.settle(now, pass, &Outcome::Answered(finding));
     }
 }
