@@ -104,6 +104,27 @@ impl std::ops::Deref for Windows {
 
     #[inline]
     fn deref(&self) -> &[Window] {
+        // Most limited gates have two, so that is asked first: a jump by kind costs more.
+        if let Self::Two(w) = self {
+            return w;
+        }
+        self.few()
+    }
+}
+
+impl std::ops::DerefMut for Windows {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [Window] {
+        if let Self::Two(w) = self {
+            return w;
+        }
+        self.few_mut()
+    }
+}
+
+impl Windows {
+    #[inline(never)]
+    fn few(&self) -> &[Window] {
         match self {
             Self::None => &[],
             Self::One(w) => std::slice::from_ref(w),
@@ -111,11 +132,9 @@ impl std::ops::Deref for Windows {
             Self::More(w) => w,
         }
     }
-}
 
-impl std::ops::DerefMut for Windows {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [Window] {
+    #[inline(never)]
+    fn few_mut(&mut self) -> &mut [Window] {
         match self {
             Self::None => &mut [],
             Self::One(w) => std::slice::from_mut(w),
