@@ -7,6 +7,7 @@
 mod attempt;
 mod hooks;
 mod redirect;
+mod request;
 
 use std::fmt;
 use std::sync::Arc;
