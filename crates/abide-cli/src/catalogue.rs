@@ -17,27 +17,6 @@ use crate::exit::Usage;
 /// The largest profile read: a hundred times what anyone writes by hand.
 const LARGEST: u64 = 1 << 20;
 
-/// Where a user's own profiles are.
-#[derive(Debug, clap::Args)]
-pub(crate) struct From {
-    /// A folder of profiles (*.toml) of your own, beside those built in [default: ABIDE_PROFILES,
-    /// else profiles/ in the user's configuration folder]
-    #[arg(long, value_name = "DIR", global = true)]
-    profiles: Option<PathBuf>,
-    /// The configuration file, whose [profiles.NAME] count too [default: abide.toml here, else in
-    /// the user's configuration folder]
-    #[arg(long, env = "ABIDE_CONFIG", value_name = "FILE", global = true)]
-    config: Option<PathBuf>,
-}
-
-impl From {
-    /// The built-in profiles and the user's.
-    pub(crate) fn load(&self) -> anyhow::Result<Catalogue> {
-        let config = crate::config::load(self.config.as_deref(), Vec::new())?;
-        load(self.profiles.as_deref(), &config)
-    }
-}
-
 /// The built-in profiles and the user's.
 ///
 /// # Errors

@@ -6,6 +6,7 @@ mod demo;
 mod exit;
 mod explain;
 mod fetch;
+mod own_profiles;
 mod providers;
 mod runs;
 mod seal;

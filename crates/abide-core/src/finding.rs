@@ -3,9 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::gate::GateClass;
 use crate::time::Instant;
-use crate::verdict::{Health, Scope, Verdict};
+use crate::verdict::{GateClass, Health, Scope, Verdict};
 
 /// Where an ask came from, in the order in which sources are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -83,7 +83,7 @@ impl Hold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::GateClass;
+    use crate::verdict::GateClass;
     use crate::verdict::Scope;
 
     #[test]

@@ -35,7 +35,6 @@ pub mod verdict;
 pub use allowance::AllowancePolicy;
 pub use classify::ClassifyPolicy;
 pub use finding::{Ask, AskSource, BucketId, Finding, Reading};
-pub use gate::GateClass;
 pub use signal::{Hint, Signal, Skew};
 pub use time::{Instant, Moment, WallTime};
-pub use verdict::{Health, Scope, Verdict};
+pub use verdict::{GateClass, Health, Scope, Verdict};

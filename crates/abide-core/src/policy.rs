@@ -5,10 +5,9 @@ use std::time::Duration;
 use crate::allowance::AllowancePolicy;
 use crate::breaker::BreakerPolicy;
 use crate::budget::BudgetPolicy;
-use crate::gate::GateClass;
 use crate::ladder::Ladder;
 use crate::pace::Window;
-use crate::verdict::Scope;
+use crate::verdict::{GateClass, Scope};
 
 /// How one kind of gate behaves.
 #[derive(Clone, Debug, PartialEq)]

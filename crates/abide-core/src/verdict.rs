@@ -146,3 +146,31 @@ impl fmt::Display for Scope {
         f.write_str(self.as_str())
     }
 }
+
+/// Which of a provider's own gates this is: a profile may tell several apart within one scope (a
+/// search pool beside the core pool), each with a policy of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GateClass(u8);
+
+impl GateClass {
+    /// The gate that every provider has in a scope.
+    pub const PLAIN: Self = Self(0);
+
+    /// The `n`-th of the policy's own classes, counted from 0; beyond 254 it is the plain one.
+    pub const fn nth(n: usize) -> Self {
+        if n < 255 {
+            // Checked just above.
+            Self(n as u8 + 1)
+        } else {
+            Self::PLAIN
+        }
+    }
+
+    /// Its place among the policy's own classes.
+    pub const fn index(self) -> Option<usize> {
+        match self.0 {
+            0 => None,
+            n => Some(n as usize - 1),
+        }
+    }
+}

@@ -101,6 +101,24 @@ fn sc_p18_a_cost_told_afterwards_is_settled_at_its_gate() {
     assert!(send(&mut p, now, 8).is_some(), "two of ten are spent");
 }
 
+/// Sends one request through a gate, whose answer names bucket 1.
+fn name(p: &mut Provider, now: Instant, spec: GateSpec) {
+    let request = Request::new(p.gates(now, &[spec]));
+    let Admit::Go(pass) = p.admit(now, &request) else {
+        panic!("there is room");
+    };
+    let Start::Go(pass) = p.start(now, pass) else {
+        panic!("nothing closed it");
+    };
+    let mut finding = Finding::success();
+    finding.readings.push(Reading {
+        class: GateClass::nth(0),
+        bucket: Some(BucketId(1)),
+        ..Reading::default()
+    });
+    p.settle(now, pass, &Outcome::Answered(finding));
+}
+
 /// Two names of one bucket pay each for itself while nobody knows, and get back what they paid.
 #[test]
 fn what_was_paid_under_two_names_comes_back_when_they_are_one() {
@@ -113,29 +131,13 @@ fn what_was_paid_under_two_names_comes_back_when_they_are_one() {
         spec.weight = weight;
         spec.family = 7;
     }
-    let name = |p: &mut Provider, spec: GateSpec| {
-        let request = Request::new(p.gates(now, &[spec]));
-        let Admit::Go(pass) = p.admit(now, &request) else {
-            panic!("there is room");
-        };
-        let Start::Go(pass) = p.start(now, pass) else {
-            panic!("nothing closed it");
-        };
-        let mut finding = Finding::success();
-        finding.readings.push(Reading {
-            class: GateClass::nth(0),
-            bucket: Some(BucketId(1)),
-            ..Reading::default()
-        });
-        p.settle(now, pass, &Outcome::Answered(finding));
-    };
     let request = Request::new(p.gates(now, &[a, b]));
     let Admit::Go(both) = p.admit(now, &request) else {
         panic!("there is room");
     };
     (a.weight, b.weight) = (1, 1);
-    name(&mut p, a);
-    name(&mut p, b);
+    name(&mut p, now, a);
+    name(&mut p, now, b);
     // Paid: 2 and 5 for both, 1 and 1 for the names, in one window of ten by now.
     p.settle(now, both, &Outcome::NotSent);
     a.weight = 8;
@@ -159,19 +161,7 @@ fn one_buckets_name_under_two_credentials_is_two_buckets() {
         let mut spec = GateSpec::new(GateKey(key), Scope::Account);
         spec.class = GateClass::nth(0);
         (spec.family, spec.weight) = (family, 10);
-        let request = Request::new(p.gates(now, &[spec]));
-        let Admit::Go(pass) = p.admit(now, &request) else {
-            panic!("the other credential spent nothing of it");
-        };
-        let Start::Go(pass) = p.start(now, pass) else {
-            panic!("nothing closed it");
-        };
-        let mut finding = Finding::success();
-        finding.readings.push(Reading {
-            class: GateClass::nth(0),
-            bucket: Some(BucketId(1)),
-            ..Reading::default()
-        });
-        p.settle(now, pass, &Outcome::Answered(finding));
+        // There is room: the other credential spent nothing of it.
+        name(&mut p, now, spec);
     }
 }

@@ -11,9 +11,8 @@ use crate::extend::{GENERIC, Origin, merge, parent, rules};
 use crate::format;
 use crate::host::Host;
 use crate::load::{Fault, parse, placed};
-use crate::problem::{Problem, Step};
+use crate::problem::{Problem, Step, one_of};
 use crate::profile::Profile;
-use crate::rules::one_of;
 
 /// The longest line of parents; a longer one goes in a circle.
 const MOST_PARENTS: usize = 8;

@@ -12,9 +12,10 @@ use abide_core::signal::{Note, explain, read};
 use abide_core::{AskSource, Finding, Instant, Moment, Scope, Skew, Verdict, WallTime};
 use http::{HeaderMap, Method, StatusCode};
 
+use crate::boundary::Boundary;
 use crate::gates::Choice;
 use crate::profile::Profile;
-use crate::rules::{Boundary, Look};
+use crate::rules::Look;
 
 /// The longest wait that is believed.
 pub const CEILING: Duration = Duration::from_secs(31 * 86_400);

@@ -6,6 +6,7 @@
 //! [`BodyMatch`](abide_core::classify::BodyMatch). Nothing here reads a clock, a file or the
 //! network, and nothing here decides when a request is sent.
 
+mod boundary;
 pub mod cases;
 mod catalogue;
 mod checks;
@@ -20,6 +21,7 @@ pub mod judge;
 pub mod lint;
 mod load;
 pub mod next;
+mod pattern;
 mod problem;
 mod profile;
 mod rules;

@@ -6,8 +6,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use crate::format;
-use crate::problem::{Place, Problem, Step};
-use crate::rules::one_of;
+use crate::problem::{Place, Problem, Step, one_of};
 
 /// Something wrong in a profile's file.
 #[derive(Clone, Debug, PartialEq, Eq)]

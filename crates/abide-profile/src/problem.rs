@@ -73,3 +73,16 @@ impl fmt::Display for Problem {
         write!(f, "{}: {}", self.place, self.what)
     }
 }
+
+/// Says that a word is unknown, and which one may have been meant.
+pub(crate) fn one_of(word: &str, known: &[&str]) -> String {
+    let near = known
+        .iter()
+        .map(|k| (strsim::jaro_winkler(word, k), k))
+        .filter(|(near, _)| *near > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match near {
+        Some((_, near)) => format!("{word:?} is unknown; {near:?} may be meant"),
+        None => format!("{word:?} is none of {}", known.join(", ")),
+    }
+}

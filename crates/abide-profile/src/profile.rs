@@ -14,8 +14,9 @@ use crate::format;
 use crate::gates::{Choice, Gates};
 use crate::graphql;
 use crate::host::Host;
-use crate::problem::{Place, Problem};
-use crate::rules::{Pattern, Rules, methods, one_of, patterns};
+use crate::pattern::{Pattern, methods, patterns};
+use crate::problem::{Place, Problem, one_of};
+use crate::rules::Rules;
 use crate::units::duration;
 
 /// One provider as abide knows it.

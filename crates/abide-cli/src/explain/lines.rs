@@ -5,6 +5,7 @@ use abide::core::signal::LineReading;
 use abide::profile::Look;
 
 use super::report::Report;
+use super::source::source_of;
 
 /// What became of one place that was looked at.
 pub(super) struct Line {
@@ -124,16 +125,5 @@ impl Report<'_> {
         let mut names: Vec<&str> = headers.filter(noted).collect();
         names.sort_unstable();
         names
-    }
-}
-
-/// The source that a place belongs to.
-pub(super) fn source_of(name: &str) -> AskSource {
-    if name.starts_with('$') || name == "the text of the body" {
-        AskSource::Body
-    } else if name.contains("retry-after") {
-        AskSource::RetryAfter
-    } else {
-        AskSource::RateLimitReset
     }
 }

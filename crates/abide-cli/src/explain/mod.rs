@@ -8,6 +8,7 @@ mod json;
 mod lines;
 mod report;
 mod show;
+mod source;
 mod time;
 
 use std::io::IsTerminal as _;
@@ -24,8 +25,8 @@ use url::Url;
 
 use self::input::Given;
 use self::report::Report;
-use crate::catalogue;
 use crate::exit::{Exit, Usage};
+use crate::own_profiles::OwnProfiles;
 use crate::shown::print;
 
 /// Explain an answer: what it means, whom it covers, how long to wait and why.
@@ -80,7 +81,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    from: catalogue::From,
+    from: OwnProfiles,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {

@@ -10,7 +10,7 @@ use abide::profile::judge::{CEILING, Judged, Recorded, judge};
 use abide::profile::next::{Next, held, next};
 use http::Method;
 
-use super::lines::source_of;
+use super::source::source_of;
 use super::time::{Told, span};
 
 /// One answer explained.

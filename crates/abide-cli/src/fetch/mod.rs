@@ -5,8 +5,10 @@
 
 mod args;
 mod bad;
+mod begun;
 mod dry;
 mod input;
+mod name;
 mod open;
 mod output;
 mod piped;
@@ -61,7 +63,7 @@ async fn fetch(args: &Args) -> anyhow::Result<Exit> {
     let now = governor.clock().wall();
     let begun;
     let args = if args.resume {
-        begun = shape::as_begun(args, &state, now)?;
+        begun = begun::as_begun(args, &state, now)?;
         setup.bulk.done = policy::statuses(begun.done_status.as_deref())?;
         &begun
     } else {

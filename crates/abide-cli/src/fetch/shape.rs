@@ -5,14 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use abide::core::WallTime;
-use abide::store::sqlite::ledger::RunError;
-
 use super::args::Args;
-use super::piped::Kept;
-use super::{open, policy};
-use crate::exit::Usage;
-use crate::state::State;
+use super::policy;
 
 /// What a run was begun with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -35,7 +29,7 @@ impl Shape {
     }
 
     /// Which of the options given differ from those of the beginning, each in words.
-    fn against(&self, args: &Args) -> anyhow::Result<Vec<String>> {
+    pub(super) fn against(&self, args: &Args) -> anyhow::Result<Vec<String>> {
         let mut other = Vec::new();
         if args.ordered && !self.ordered {
             other.push("it was begun without --ordered".to_owned());
@@ -61,7 +55,7 @@ impl Shape {
     }
 
     /// Takes over what was not given; says what that is.
-    fn complete(&self, args: &mut Args) -> Vec<String> {
+    pub(super) fn complete(&self, args: &mut Args) -> Vec<String> {
         let mut taken = Vec::new();
         if self.ordered && !args.ordered {
             args.ordered = true;
@@ -82,39 +76,4 @@ impl Shape {
 fn whole(path: &Path) -> String {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     whole.display().to_string()
-}
-
-/// The options of a run that goes on: those given, completed by those it was begun with.
-pub(super) fn as_begun(args: &Args, state: &State, now: WallTime) -> anyhow::Result<Args> {
-    let mut args = args.clone();
-    let name = open::name_of(&args, state, now)?;
-    args.run = Some(name.clone());
-    let info = match state.store.run(&name) {
-        Ok(info) => info,
-        // Claiming it will say so.
-        Err(RunError::Unknown(_)) => return Ok(args),
-        Err(e) => return Err(e.into()),
-    };
-    // A run of an earlier version remembers nothing of this.
-    let Some(shape) = serde_json::from_str::<Kept>(&info.options)
-        .ok()
-        .and_then(|kept| kept.shape)
-    else {
-        return Ok(args);
-    };
-    let other = shape.against(&args)?;
-    if !other.is_empty() {
-        return Err(Usage(format!(
-            "run {name} cannot go on like this: {}; go on as it was begun, or begin another with \
-             --run and an --out of its own",
-            other.join(", and ")
-        ))
-        .into());
-    }
-    let taken = shape.complete(&mut args);
-    if !taken.is_empty() && !args.quiet {
-        let taken = taken.join(" ");
-        eprintln!("abide: run {name} goes on with {taken}, as it was begun");
-    }
-    Ok(args)
 }

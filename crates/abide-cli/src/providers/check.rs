@@ -6,8 +6,9 @@ use abide::profile::lint::{Level, lints};
 use abide::profile::trial::{Trial, trials};
 use abide::profile::{Catalogue, Fault, Profile};
 
-use crate::catalogue::{From, Own, add, placed};
+use crate::catalogue::{Own, add, placed};
 use crate::exit::Exit;
+use crate::own_profiles::OwnProfiles;
 use crate::shown::{count, plain, print};
 
 /// What was counted.
@@ -28,7 +29,7 @@ impl Tally {
     }
 }
 
-pub(super) fn run(from: &From, files: &[PathBuf], strict: bool) -> anyhow::Result<Exit> {
+pub(super) fn run(from: &OwnProfiles, files: &[PathBuf], strict: bool) -> anyhow::Result<Exit> {
     let all = from.load()?;
     let mut own = Vec::new();
     for path in files {

@@ -8,8 +8,8 @@ mod words;
 
 use std::path::PathBuf;
 
-use crate::catalogue;
 use crate::exit::{Exit, Usage};
+use crate::own_profiles::OwnProfiles;
 use crate::shown::print;
 
 /// List the providers that are known, show one, or check profiles of your own.
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    from: catalogue::From,
+    from: OwnProfiles,
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::budget::BudgetPolicy;
 use crate::finding::{Ask, AskSource};
-use crate::gate::GateClass;
+use crate::verdict::GateClass;
 
 fn at(s: u64) -> Instant {
     Instant::from_secs(s)

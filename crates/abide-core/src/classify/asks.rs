@@ -10,10 +10,9 @@ use super::body::Parts;
 use super::policy::ClassifyPolicy;
 use super::status::hint_is_for_the_next_step;
 use crate::finding::{Ask, AskSource, Reading};
-use crate::gate::GateClass;
 use crate::signal::{Hint, Signal};
 use crate::time::Instant;
-use crate::verdict::{Scope, Verdict};
+use crate::verdict::{GateClass, Scope, Verdict};
 
 /// A gate, as an answer means it.
 type Cover = (Scope, GateClass);

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use super::{Answer, RequestView};
 use crate::finding::Reading;
-use crate::gate::GateClass;
 use crate::signal::Hint;
 use crate::time::Instant;
-use crate::verdict::{Health, Scope, Verdict};
+use crate::verdict::{GateClass, Health, Scope, Verdict};
 
 /// Rules of a profile for the answers of its provider.
 pub trait BodyMatch {

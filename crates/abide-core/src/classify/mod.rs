@@ -24,9 +24,8 @@ pub use self::retry::RetryOn;
 pub use self::transport::{Phase, Transport, TransportKind, of_transport};
 
 use crate::finding::{Finding, Reading};
-use crate::gate::GateClass;
 use crate::signal::Signal;
-use crate::verdict::{Health, Scope, Verdict};
+use crate::verdict::{GateClass, Health, Scope, Verdict};
 
 /// What classification needs to know of the request.
 #[derive(Clone, Copy, Debug)]

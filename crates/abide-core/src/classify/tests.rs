@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::finding::{Ask, AskSource, Reading};
-use crate::gate::GateClass;
 use crate::signal::{Hint, read};
+use crate::verdict::GateClass;
 use crate::{Instant, Moment, Skew, WallTime};
 
 fn at() -> Moment {

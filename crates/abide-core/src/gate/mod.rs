@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub(crate) use episode::Episode;
 pub(crate) use key::HashedMap;
-pub use key::{GateClass, GateId, GateKey, GateSet, GateSpec, KeyHasher, MAX_GATES};
+pub use key::{GateId, GateKey, GateSet, GateSpec, KeyHasher, MAX_GATES};
 pub use lately::Lately;
 
 use crate::breaker::{Admits, Breaker};
@@ -26,7 +26,7 @@ use crate::pace::{CATCH_UP, Pace};
 use crate::policy::GatePolicy;
 use crate::queue::{Queue, Rank};
 use crate::time::Instant;
-use crate::verdict::{Health, Scope};
+use crate::verdict::{GateClass, Health, Scope};
 
 /// What a request waits for at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

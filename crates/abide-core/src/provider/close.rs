@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::{Event, Provider};
 use crate::finding::Ask;
-use crate::gate::{Episode, GateClass};
+use crate::gate::Episode;
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::time::Instant;
-use crate::verdict::{Scope, Verdict};
+use crate::verdict::{GateClass, Scope, Verdict};
 
 /// How often a wait that a profile knows is doubled while probes are refused: sixteen times a
 /// documented penalty is beyond any that is imposed twice.

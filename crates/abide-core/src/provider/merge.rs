@@ -8,10 +8,9 @@
 use super::entry::State;
 use super::{Event, Provider};
 use crate::finding::BucketId;
-use crate::gate::GateClass;
 use crate::pace::Pace;
 use crate::time::Instant;
-use crate::verdict::Scope;
+use crate::verdict::{GateClass, Scope};
 
 impl Provider {
     /// The bucket's gate is the one that is meant, whatever its scope, or else the route's.

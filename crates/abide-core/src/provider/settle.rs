@@ -9,10 +9,9 @@ use super::entry::State;
 use super::{Event, Pass, Provider};
 use crate::breaker::ProbeLease;
 use crate::finding::{Ask, AskSource, Finding, Reading};
-use crate::gate::GateClass;
 use crate::hold::SetBy;
 use crate::time::Instant;
-use crate::verdict::{Health, Scope, Verdict};
+use crate::verdict::{GateClass, Health, Scope, Verdict};
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

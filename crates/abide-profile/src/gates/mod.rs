@@ -18,10 +18,12 @@ use self::request::{append, parameter, route, segment};
 use crate::extend::Origin;
 use crate::format::{Profile, Tenant};
 use crate::problem::{Place, Problem};
-use crate::rules::Cover;
 
 /// The most gates one request passes; more are refused when a profile is checked.
 const MOST: usize = abide_core::gate::MAX_GATES;
+
+/// A gate, as rules mean it.
+pub(crate) type Cover = (Scope, GateClass);
 
 /// The gates of one profile.
 #[derive(Debug)]

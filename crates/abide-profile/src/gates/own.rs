@@ -9,9 +9,10 @@ use http::{HeaderName, Method};
 
 use super::Choice;
 use super::request::Asking;
+use crate::boundary::{Boundary, zone};
 use crate::format::{Gate, GateScope, Limit, Part, WindowKind};
+use crate::pattern::{Pattern, methods, patterns};
 use crate::problem::{Place, Problem};
-use crate::rules::{Boundary, Pattern, methods, patterns, zone};
 use crate::units::duration;
 
 #[derive(Debug)]

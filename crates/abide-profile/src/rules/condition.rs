@@ -5,10 +5,10 @@ use http::{HeaderName, Method};
 use serde_json::Value;
 
 use super::lazy::{Expression, Path};
-use super::pattern::Pattern;
 use super::reader::Reader;
 use super::view::View;
 use crate::format::{Body, Match, Media, Rule, Scalar, Status};
+use crate::pattern::{Pattern, methods, patterns};
 use crate::problem::{Place, Problem};
 
 /// How many statuses there are: 100 to 999, those of no class too.
@@ -247,36 +247,6 @@ const fn kind(media: signal::Media) -> Media {
         signal::Media::Html => Media::Html,
         _ => Media::Other,
     }
-}
-
-pub(crate) fn methods(all: &[String], place: &Place, problems: &mut Vec<Problem>) -> Vec<Method> {
-    let mut methods = Vec::new();
-    for (i, name) in all.iter().enumerate() {
-        match name.parse() {
-            Ok(method) if *name == name.to_ascii_uppercase() => methods.push(method),
-            _ => problems.push(Problem::new(
-                place.item(i),
-                format!("{name:?} is no method (they are written in capitals)"),
-            )),
-        }
-    }
-    methods
-}
-
-pub(crate) fn patterns(all: &[String], place: &Place, problems: &mut Vec<Problem>) -> Vec<Pattern> {
-    let mut patterns = Vec::new();
-    for (i, text) in all.iter().enumerate() {
-        match Pattern::parse(text) {
-            Some(p) => patterns.push(p),
-            None => problems.push(Problem::new(
-                place.item(i),
-                format!(
-                    "{text:?} is no path template: it begins with / and has ** only at its end"
-                ),
-            )),
-        }
-    }
-    patterns
 }
 
 impl Test {

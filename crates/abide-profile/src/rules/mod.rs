@@ -7,13 +7,11 @@
 //! The work per answer is bounded: at most [`MAX_BODY`] bytes of a body are looked at, parsed
 //! once, by regular expressions and paths whose time is linear in them.
 
-mod boundary;
 mod condition;
 mod heads;
 mod index;
 mod lazy;
 mod path;
-mod pattern;
 mod quota;
 mod reader;
 mod trace;
@@ -23,11 +21,9 @@ mod whole;
 use std::time::Duration;
 
 use abide_core::classify::{Answer, BodyMatch, Parts, RequestView};
-use abide_core::{GateClass, Health, Hint, Reading, Scope, Verdict};
+use abide_core::{Health, Hint, Reading, Verdict};
 
-pub(crate) use self::boundary::{Boundary, named as zone};
-pub(crate) use self::condition::{Statuses, methods, patterns};
-pub(crate) use self::pattern::Pattern;
+pub(crate) use self::condition::Statuses;
 pub use self::trace::Look;
 pub use self::view::MAX_BODY;
 
@@ -37,14 +33,12 @@ use self::index::Index;
 use self::quota::Quota;
 use self::reader::Reader;
 use self::view::View;
+use crate::boundary::Boundary;
 use crate::extend::Origin;
 use crate::format::{Amount, Inspect, Profile, Rule};
-use crate::gates::Gates;
-use crate::problem::{Place, Problem};
+use crate::gates::{Cover, Gates};
+use crate::problem::{Place, Problem, one_of};
 use crate::units::duration;
-
-/// A gate, as rules mean it.
-pub(crate) type Cover = (Scope, GateClass);
 
 /// The rules of one profile and its parents.
 #[derive(Debug)]
@@ -456,16 +450,3 @@ const VERDICTS: [Verdict; 8] = [
     Verdict::Success,
     Verdict::Unavailable,
 ];
-
-/// Says that a word is unknown, and which one may have been meant.
-pub(crate) fn one_of(word: &str, known: &[&str]) -> String {
-    let near = known
-        .iter()
-        .map(|k| (strsim::jaro_winkler(word, k), k))
-        .filter(|(near, _)| *near > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match near {
-        Some((_, near)) => format!("{word:?} is unknown; {near:?} may be meant"),
-        None => format!("{word:?} is none of {}", known.join(", ")),
-    }
-}

@@ -7,10 +7,10 @@ use abide_core::{GateClass, Hint, Instant, Scope};
 use super::heads::Heads;
 use super::reader::Reader;
 use super::view::View;
-use super::{Boundary, Cover, one_of};
+use crate::boundary::Boundary;
 use crate::format;
-use crate::gates::Gates;
-use crate::problem::{Place, Problem};
+use crate::gates::{Cover, Gates};
+use crate::problem::{Place, Problem, one_of};
 
 /// Where one quota is told.
 #[derive(Debug)]

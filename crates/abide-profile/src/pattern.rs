@@ -1,4 +1,9 @@
-//! Path templates: `*` stands for one segment, `**` at the end for the rest.
+//! Which requests are meant: by method, and by path templates, in which `*` stands for one segment
+//! and `**` at the end for the rest.
+
+use http::Method;
+
+use crate::problem::{Place, Problem};
 
 /// A path template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +51,38 @@ impl Pattern {
         }
         self.open || given.next().is_none()
     }
+}
+
+/// The methods of these names.
+pub(crate) fn methods(all: &[String], place: &Place, problems: &mut Vec<Problem>) -> Vec<Method> {
+    let mut methods = Vec::new();
+    for (i, name) in all.iter().enumerate() {
+        match name.parse() {
+            Ok(method) if *name == name.to_ascii_uppercase() => methods.push(method),
+            _ => problems.push(Problem::new(
+                place.item(i),
+                format!("{name:?} is no method (they are written in capitals)"),
+            )),
+        }
+    }
+    methods
+}
+
+/// The path templates of these texts.
+pub(crate) fn patterns(all: &[String], place: &Place, problems: &mut Vec<Problem>) -> Vec<Pattern> {
+    let mut patterns = Vec::new();
+    for (i, text) in all.iter().enumerate() {
+        match Pattern::parse(text) {
+            Some(p) => patterns.push(p),
+            None => problems.push(Problem::new(
+                place.item(i),
+                format!(
+                    "{text:?} is no path template: it begins with / and has ** only at its end"
+                ),
+            )),
+        }
+    }
+    patterns
 }
 
 #[cfg(test)]

@@ -34,8 +34,8 @@ impl Boundary {
             "minute" => every(60),
             "quarter-hour" => every(900),
             "hour" => every(3600),
-            "midnight" => Some(Self::Midnight(named(zone?)?)),
-            "month" => Some(Self::Month(named(zone?)?)),
+            "midnight" => Some(Self::Midnight(self::zone(zone?)?)),
+            "month" => Some(Self::Month(self::zone(zone?)?)),
             _ => None,
         }
     }
@@ -67,7 +67,7 @@ impl Boundary {
 }
 
 /// The time zone of this name.
-pub(crate) fn named(zone: &str) -> Option<TimeZone> {
+pub(crate) fn zone(zone: &str) -> Option<TimeZone> {
     if zone == "UTC" {
         return Some(TimeZone::UTC);
     }
