@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::item::work;
 use super::lanes::{Closed, Lanes};
+use super::working::Driver;
 use super::{BulkPolicy, Outcome, Report, Sink, Source};
 use crate::client::Client;
-use crate::governor::Governor;
 use crate::shard::NAP;
 use crate::target::Target;
 
@@ -37,21 +37,6 @@ pub struct Bulk {
     policy: BulkPolicy,
     run: Run,
     lanes: Lanes,
-}
-
-pub(super) struct Driver<S, K> {
-    pub(super) client: Client,
-    pub(super) policy: BulkPolicy,
-    pub(super) run: Mutex<Run>,
-    pub(super) lanes: Lanes,
-    pub(super) source: Arc<S>,
-    pub(super) sink: Arc<K>,
-    pub(super) stop: CancellationToken,
-    pub(super) wire: Arc<Semaphore>,
-    /// A lane was stopped: its items are to be ended.
-    stopped: Notify,
-    /// One run is one party in the queues of its providers.
-    pub(super) fair: u64,
 }
 
 /// What a run came to, beyond its items' ends.
@@ -133,14 +118,6 @@ impl Bulk {
 }
 
 impl<S: Source, K: Sink> Driver<S, K> {
-    fn governor(&self) -> &Governor {
-        self.client.governor()
-    }
-
-    pub(super) fn now(&self) -> Instant {
-        self.governor().clock().now()
-    }
-
     async fn drive(self: &Arc<Self>) {
         let mut events = self.governor().events();
         self.learn_closings();

@@ -9,8 +9,8 @@ use abide_core::run::{End, Item, LaneId, Turn};
 use abide_core::{Finding, Instant, Scope, Verdict};
 use bytes::Bytes;
 
-use super::driver::Driver;
 use super::lanes::Lane;
+use super::working::Driver;
 use super::{Outcome, Report, Sink, Source, Wanted};
 use crate::client::{CallOptions, Hooks, Refused};
 use crate::error::{Error, TurnedAway};

@@ -8,6 +8,7 @@
 mod driver;
 mod item;
 mod lanes;
+mod working;
 
 use std::collections::HashMap;
 use std::fmt;
