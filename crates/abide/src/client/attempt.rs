@@ -107,13 +107,7 @@ impl Client {
             permit.head = None;
             let read = self.read(&shard, &view, &exchange);
             permit.observe(&read.finding);
-            let mut plan = self.plan(&shard, &target, &mut call, &read, again);
-            if matches!(plan, Plan::Again)
-                && read.finding.holds
-                && !hooks.repeats_after(at.now, &read.finding)
-            {
-                plan = Plan::Fail(Box::new(call.give_up(&read.finding)));
-            }
+            let plan = self.plan(&shard, &target, &mut call, &read, again, hooks);
             match (plan, exchange) {
                 (Plan::Return, Ok(seen)) => {
                     let mut response =
@@ -145,16 +139,9 @@ impl Client {
                             }
                             Err(e) => return Err(e.into()),
                         };
-                        let at = shared.clock.moment();
-                        let mut plan = self.plan(&shard, &target, &mut call, &read, again);
-                        if matches!(plan, Plan::Again)
-                            && read.finding.holds
-                            && !hooks.repeats_after(at.now, &read.finding)
-                        {
-                            plan = Plan::Fail(Box::new(call.give_up(&read.finding)));
-                        }
-                        match plan {
+                        match self.plan(&shard, &target, &mut call, &read, again, hooks) {
                             Plan::Fail(refusal) => {
+                                let at = shared.clock.moment();
                                 return Err(turned(&shard, *refusal, at, last, broken));
                             }
                             Plan::Return if broken.is_none() => return Ok(response),
@@ -230,6 +217,7 @@ impl Client {
             .unwrap_or_default()
     }
 
+    /// May this be sent again? The core says, and whoever makes the call may give up.
     fn plan(
         &self,
         shard: &Handle,
@@ -237,6 +225,7 @@ impl Client {
         call: &mut Call,
         read: &Read,
         again: bool,
+        hooks: &mut impl Hooks,
     ) -> Plan {
         let attempt = Attempt {
             finding: &read.finding,
@@ -247,6 +236,13 @@ impl Client {
         };
         let dice = shard.shared().dice();
         let mut plan = shard.with(|s, now| call.plan(now, &attempt, s.machine.budget(), dice));
+        let now = shard.shared().clock.now();
+        if matches!(plan, Plan::Again)
+            && read.finding.holds
+            && !hooks.repeats_after(now, &read.finding)
+        {
+            return Plan::Fail(Box::new(call.give_up(&read.finding)));
+        }
         if let Plan::Fail(r) = &mut plan
             && r.retry_at.is_none()
             && read.finding.holds
