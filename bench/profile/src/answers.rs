@@ -5,7 +5,7 @@ use std::hint::black_box;
 use abide_core::classify::{Answer, ClassifyPolicy, RequestView, classify};
 use abide_core::signal::read;
 use abide_core::{Instant, Moment, Skew, WallTime};
-use abide_profile::{Asking, Catalogue, Profile};
+use abide_profile::{Asking, Catalogue, Profile, Wants};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value};
 
@@ -216,6 +216,58 @@ pub(crate) fn measure(batches: usize, figures: &mut Map<String, Value>) {
         });
         put(figures, format!("gates.{name}.passed_ns"), passed);
     }
+}
+
+/// A plain success of every provider there is: the usual headers, 1 KiB of JSON, no quota told.
+/// The rules are shown the body where they ask for it, as a client does.
+pub(crate) fn every(batches: usize, figures: &mut Map<String, Value>) {
+    let all = Catalogue::built_in();
+    let at = Moment::new(
+        Instant::from_secs(1000),
+        WallTime::from_unix_secs(1_773_144_000),
+    );
+    let headers = headers(&[COMMON]);
+    let signal = read(StatusCode::OK, &headers, at, &mut Skew::new());
+    let (policy, body) = (ClassifyPolicy::default(), items());
+    let mut told: Vec<(f64, String)> = Vec::new();
+    for name in all.names() {
+        let Some(profile) = all.get(name) else {
+            continue;
+        };
+        let rules = &**profile.rules();
+        let request = RequestView {
+            method: &Method::GET,
+            path: "/v1/items",
+            accepts_json: profile.expects_json(),
+        };
+        let mut answer = Answer {
+            signal: &signal,
+            headers: &headers,
+            sample: None,
+            complete: false,
+            trailers: None,
+        };
+        if rules.wants(&request, &answer) != Wants::Nothing {
+            answer.sample = Some(&body);
+            answer.complete = true;
+        }
+        let took = median(batches, 500, || {
+            black_box(classify(black_box(&request), &answer, Some(rules), &policy));
+        });
+        told.push((took, name.to_owned()));
+    }
+    told.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let at = |part: usize| told.get((told.len() - 1) * part / 100);
+    for (name, part) in [("median", 50), ("p90", 90), ("worst", 100)] {
+        if let Some((took, _)) = at(part) {
+            put(figures, format!("every.{name}_ns"), *took);
+        }
+    }
+    let last = at(100).map(|(_, name)| name.as_str());
+    figures.insert("every.worst".to_owned(), Value::from(last));
+    let within = told.iter().filter(|(took, _)| *took <= 300.0).count();
+    let told = format!("{within} of {}", told.len());
+    figures.insert("every.within_300_ns".to_owned(), Value::from(told));
 }
 
 fn headers(parts: &[&str]) -> HeaderMap {

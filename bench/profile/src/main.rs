@@ -52,6 +52,7 @@ fn main() -> anyhow::Result<()> {
     }
     let mut figures = Map::new();
     answers::measure(batches, &mut figures);
+    answers::every(batches, &mut figures);
     catalogue::measure(batches.min(21), &mut figures);
     hostile::measure(args.quick, args.hostile, &mut figures);
     for (name, value) in &figures {

@@ -25,7 +25,6 @@ impl Number {
         if int.is_empty() {
             return None;
         }
-        let whole = whole(int);
         let fraction = match rest {
             [] => 0,
             [b'.', digits @ ..] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
@@ -33,10 +32,13 @@ impl Number {
             }
             _ => return None,
         };
-        Some(Self {
-            billionths: whole.saturating_mul(BILLION).saturating_add(fraction),
-            whole,
-        })
+        let whole = whole(int);
+        // Nearly all numbers fit into half the width, where nothing can overflow.
+        let billionths = match u64::try_from(whole) {
+            Ok(short) => u128::from(short) * BILLION + fraction,
+            Err(_) => whole.saturating_mul(BILLION).saturating_add(fraction),
+        };
+        Some(Self { billionths, whole })
     }
 
     /// The part before the point, saturating.
@@ -61,6 +63,9 @@ impl Number {
 
 /// A duration of that many nanoseconds, saturating.
 pub(super) fn duration_of(nanos: u128) -> Duration {
+    if let Ok(nanos) = u64::try_from(nanos) {
+        return Duration::from_nanos(nanos);
+    }
     match u64::try_from(nanos / BILLION) {
         Ok(secs) => Duration::new(secs, (nanos % BILLION) as u32),
         Err(_) => Duration::MAX,

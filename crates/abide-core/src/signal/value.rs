@@ -92,6 +92,11 @@ impl Signal {
 /// A count, as `12`, `0.0` or `-3` (which reads as nothing left).
 pub fn count(value: &[u8]) -> Option<u64> {
     let value = within(value)?;
+    // Nearly all are plain and short, and there are several in most answers.
+    if (1..20).contains(&value.len()) && value.iter().all(u8::is_ascii_digit) {
+        let digits = value.iter().map(|b| u64::from(b - b'0'));
+        return Some(digits.fold(0, |n, digit| n * 10 + digit));
+    }
     match value.strip_prefix(b"-") {
         Some(n) => Number::parse(n).map(|_| 0),
         None => Number::parse(value).map(Number::whole),
@@ -159,6 +164,10 @@ mod tests {
         assert_eq!(count(b"0.0"), Some(0));
         assert_eq!(count(b" 12 "), Some(12));
         assert_eq!(count(b"-3"), Some(0));
+        assert_eq!(count(b"0012"), Some(12));
+        let longest = "9999999999999999999";
+        assert_eq!(count(longest.as_bytes()), longest.parse().ok());
+        assert_eq!(count(b""), None);
         assert_eq!(count(&[b'9'; 40]), Some(u64::MAX));
         assert_eq!(count(b"many"), None);
     }

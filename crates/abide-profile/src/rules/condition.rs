@@ -4,7 +4,7 @@ use abide_core::signal;
 use http::{HeaderName, Method};
 use serde_json::Value;
 
-use super::lazy::{Expression, Path};
+use super::lazy::{Expression, Path, Paths};
 use super::reader::Reader;
 use super::view::View;
 use crate::format::{Body, Match, Media, Rule, Scalar, Status};
@@ -148,6 +148,15 @@ impl Condition {
             text,
             body: rule.body,
             compared,
+        }
+    }
+
+    /// Gives its paths places.
+    pub(super) fn seat(&mut self, paths: &mut Paths) {
+        self.json.iter_mut().for_each(|(path, _)| path.seat(paths));
+        for (a, b, _) in &mut self.compared {
+            a.seat_path(paths);
+            b.seat_path(paths);
         }
     }
 

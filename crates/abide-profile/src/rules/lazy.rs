@@ -1,6 +1,7 @@
 //! Expressions that are made when they are first asked for: a catalogue of a hundred providers is
 //! loaded at every start, and a process talks to a few.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use memchr::memmem;
@@ -60,6 +61,43 @@ fn build(text: &str) -> Result<Regex, String> {
 pub(crate) struct Path {
     text: Box<str>,
     made: OnceLock<Made>,
+    /// What it shares with the same path of other rules.
+    place: Option<usize>,
+}
+
+/// The paths of all rules: many look for the same, and it is looked for once an answer.
+#[derive(Debug, Default)]
+pub(super) struct Paths(Vec<Box<str>>);
+
+/// Which paths are known to have no node in one answer's body, a bit each.
+#[derive(Debug, Default)]
+pub(super) struct Absent {
+    looked: Cell<u64>,
+    absent: Cell<u64>,
+}
+
+impl Paths {
+    fn place(&mut self, text: &str) -> Option<usize> {
+        let known = self.0.iter().position(|t| **t == *text);
+        if known.is_some() || self.0.len() == u64::BITS as usize {
+            return known;
+        }
+        self.0.push(text.into());
+        Some(self.0.len() - 1)
+    }
+}
+
+impl Absent {
+    fn or_look(&self, place: usize, look: impl FnOnce() -> bool) -> bool {
+        let bit = 1 << place;
+        if self.looked.get() & bit == 0 {
+            self.looked.set(self.looked.get() | bit);
+            if look() {
+                self.absent.set(self.absent.get() | bit);
+            }
+        }
+        self.absent.get() & bit != 0
+    }
 }
 
 #[derive(Debug)]
@@ -75,7 +113,13 @@ impl Path {
         Self {
             text: text.into(),
             made: OnceLock::new(),
+            place: None,
         }
+    }
+
+    /// Shares what is found out of it with other rules.
+    pub(super) fn seat(&mut self, paths: &mut Paths) {
+        self.place = paths.place(&self.text);
     }
 
     /// As it is written.
@@ -114,6 +158,13 @@ impl Path {
     /// Whether it surely has no node in the body: looking for a few bytes costs a hundredth of
     /// parsing. A body with escapes may spell names otherwise.
     pub(crate) fn is_absent(&self, view: &View<'_>) -> bool {
+        match self.place {
+            Some(place) => view.absent().or_look(place, || self.looks_absent(view)),
+            None => self.looks_absent(view),
+        }
+    }
+
+    fn looks_absent(&self, view: &View<'_>) -> bool {
         let Some(text) = view.text() else {
             return true;
         };

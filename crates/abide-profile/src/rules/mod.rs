@@ -30,6 +30,7 @@ pub use self::view::MAX_BODY;
 use self::condition::Condition;
 use self::heads::Heads;
 use self::index::Index;
+use self::lazy::Paths;
 use self::quota::Quota;
 use self::reader::Reader;
 use self::view::View;
@@ -127,7 +128,11 @@ impl Rules {
             quotas.push(Quota::new(reading, gates, &place, problems));
         }
         let mut heads = Heads::default();
-        quotas.iter_mut().for_each(|q| q.seat(&mut heads));
+        let mut paths = Paths::default();
+        quotas
+            .iter_mut()
+            .for_each(|q| q.seat(&mut heads, &mut paths));
+        rules.iter_mut().for_each(|r| r.when.seat(&mut paths));
         let asks = told(&profile.asks, &top.key("ask"), problems);
         Self {
             index: Index::new(rules.iter().map(|r| r.when.statuses())),
@@ -153,6 +158,10 @@ impl Rules {
             let Some(reading) = quota.read(&view) else {
                 continue;
             };
+            if readings.is_empty() {
+                // A profile has a handful; one more is told by a header alone.
+                readings.reserve_exact(self.quotas.len() + 1);
+            }
             readings.push(reading);
             // The profile knows better what those names mean here.
             superseded |= quota.is_of_common_names();

@@ -5,6 +5,7 @@ use abide_core::signal::is_quota;
 use abide_core::{GateClass, Hint, Instant, Scope};
 
 use super::heads::Heads;
+use super::lazy::Paths;
 use super::reader::Reader;
 use super::view::View;
 use crate::boundary::Boundary;
@@ -99,8 +100,8 @@ impl Quota {
         .filter_map(|(name, reader)| Some((name, reader.as_ref()?)))
     }
 
-    /// Gives its headers places.
-    pub(super) fn seat(&mut self, heads: &mut Heads) {
+    /// Gives its headers and paths places.
+    pub(super) fn seat(&mut self, heads: &mut Heads, paths: &mut Paths) {
         let readers = [
             &mut self.limit,
             &mut self.remaining,
@@ -110,7 +111,10 @@ impl Quota {
             &mut self.cost,
             &mut self.bucket,
         ];
-        readers.into_iter().flatten().for_each(|r| r.seat(heads));
+        for reader in readers.into_iter().flatten() {
+            reader.seat(heads);
+            reader.seat_path(paths);
+        }
     }
 
     /// Whether it reads headers that are understood without a profile too.

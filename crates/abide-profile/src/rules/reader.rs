@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::heads::{Heads, Lines};
-use super::lazy::{Expression, Path};
+use super::lazy::{Expression, Path, Paths};
 use super::view::View;
 use crate::format::{Source, Unit};
 use crate::problem::{Place, Problem};
@@ -143,6 +143,13 @@ impl Reader {
     pub(super) fn seat(&mut self, heads: &mut Heads) {
         if let Spot::Header(name, _) = &self.spot {
             self.place = heads.place(name);
+        }
+    }
+
+    /// Gives its path a place.
+    pub(super) fn seat_path(&mut self, paths: &mut Paths) {
+        if let Spot::Json(path, _) = &mut self.spot {
+            path.seat(paths);
         }
     }
 

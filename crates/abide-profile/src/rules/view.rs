@@ -8,6 +8,7 @@ use http::HeaderMap;
 use serde_json::Value;
 
 use super::heads::{Found, Heads, Lines};
+use super::lazy::Absent;
 use super::whole;
 
 /// What a body must be no larger than to be parsed as JSON; more is looked at as text only. It
@@ -22,10 +23,11 @@ pub(crate) struct View<'a> {
     found: OnceCell<Found<'a>>,
     json: OnceCell<Option<Value>>,
     escapes: OnceCell<bool>,
+    absent: Absent,
 }
 
 impl<'a> View<'a> {
-    pub(super) const fn new(
+    pub(super) fn new(
         request: &'a RequestView<'a>,
         answer: &'a Answer<'a>,
         heads: &'a Heads,
@@ -37,6 +39,7 @@ impl<'a> View<'a> {
             found: OnceCell::new(),
             json: OnceCell::new(),
             escapes: OnceCell::new(),
+            absent: Absent::default(),
         }
     }
 
@@ -64,6 +67,11 @@ impl<'a> View<'a> {
                 .flatten()
         };
         self.json.get_or_init(parse).as_ref()
+    }
+
+    /// Which paths were looked for.
+    pub(super) const fn absent(&self) -> &Absent {
+        &self.absent
     }
 
     /// Whether the body may spell names with escapes.

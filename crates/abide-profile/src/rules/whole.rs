@@ -3,8 +3,7 @@
 
 /// Bytes that are looked at together.
 const BLOCK: usize = 64;
-/// One in each byte of a word.
-const ONES: u64 = u64::MAX / 255;
+const WORDS: usize = BLOCK / 8;
 
 /// Whether all brackets outside of strings are closed and no string is open: a text that ends
 /// before its JSON does is never so, unless it is a bare scalar. The text need not be JSON.
@@ -39,22 +38,30 @@ impl Scan {
             self.bytes(block);
             return;
         }
-        let quotes = flags(block, |b| u8::from(b == b'"'));
-        // Those that open in the lower half of a byte, those that close in the upper.
-        let brackets = flags(block, |b| u8::from(opens(b)) | (u8::from(closes(b)) << 4));
-        let mut counted = 0_u64;
-        let mut before = if self.within { u64::MAX } else { 0 };
-        for (quotes, brackets) in quotes.into_iter().zip(brackets) {
-            // The product counts in each byte the quotes up to it; an odd count is within.
-            let count = quotes.wrapping_mul(ONES);
-            let within = (count ^ before) & ONES;
-            counted += brackets & !(within | (within << 4));
-            before ^= 0_u64.wrapping_sub((count >> 56) & 1);
+        let quotes = words(block, |b| mask(b == b'"'));
+        // An odd count of quotes up to a byte is within a string: the sum without carry of all
+        // bytes before it, first of each word, then over the words.
+        let counts = quotes.map(|q| {
+            let q = q ^ (q << 8);
+            let q = q ^ (q << 16);
+            q ^ (q << 32)
+        });
+        let mut before = mask64(self.within);
+        let mut within = [0; WORDS];
+        for (within, count) in within.iter_mut().zip(counts) {
+            *within = count ^ before;
+            before ^= mask64(count >> 63 != 0);
         }
         self.within = before != 0;
-        // At most eight in each half, so the sum of all fits into the highest byte.
-        let sum = |halves: u64| ((halves & (15 * ONES)).wrapping_mul(ONES) >> 56) as i64;
-        self.depth += sum(counted) - sum(counted >> 4);
+        let within = bytes(within);
+        let mut change = [0_i8; BLOCK];
+        for ((change, b), within) in change.iter_mut().zip(block).zip(within) {
+            let step = mask(closes(*b)).wrapping_sub(mask(opens(*b))) & !within;
+            *change = step.cast_signed();
+        }
+        // Of 64 bytes that count one each, no sum overflows.
+        let change = change.iter().fold(0_i8, |sum, c| sum.wrapping_add(*c));
+        self.depth += i64::from(change);
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
@@ -76,16 +83,34 @@ const fn closes(b: u8) -> bool {
     b | 0x20 == b'}'
 }
 
+/// All bits or none.
+const fn mask(set: bool) -> u8 {
+    0_u8.wrapping_sub(set as u8)
+}
+
+const fn mask64(set: bool) -> u64 {
+    0_u64.wrapping_sub(set as u64)
+}
+
 /// What each byte is told to be, as words whose lowest byte comes first.
-fn flags(block: &[u8; BLOCK], of: impl Fn(u8) -> u8) -> [u64; BLOCK / 8] {
-    let mut bytes = [0; BLOCK];
-    for (to, from) in bytes.iter_mut().zip(block) {
+fn words(block: &[u8; BLOCK], of: impl Fn(u8) -> u8) -> [u64; WORDS] {
+    let mut told = [0; BLOCK];
+    for (to, from) in told.iter_mut().zip(block) {
         *to = of(*from);
     }
-    let (words, _) = bytes.as_chunks();
-    let mut all = [0; BLOCK / 8];
-    for (to, word) in all.iter_mut().zip(words) {
+    let (chunks, _) = told.as_chunks();
+    let mut all = [0; WORDS];
+    for (to, word) in all.iter_mut().zip(chunks) {
         *to = u64::from_le_bytes(*word);
+    }
+    all
+}
+
+/// The bytes of words, lowest first.
+fn bytes(words: [u64; WORDS]) -> [u8; BLOCK] {
+    let mut all = [0; BLOCK];
+    for (to, word) in all.as_chunks_mut().0.iter_mut().zip(words) {
+        *to = word.to_le_bytes();
     }
     all
 }
