@@ -17,6 +17,8 @@ use crate::verdict::{Scope, Verdict};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Safety {
+    /// Changes something, and there is a way to ask whether it did: may be repeated after asking.
+    Checked,
     /// Changes nothing at the provider: may be repeated.
     Read,
     /// A write with an idempotency key: may be repeated.
@@ -85,6 +87,8 @@ pub struct CallPolicy {
     /// How large a body may be that is kept to be sent again, in bytes; a larger one is sent once.
     /// Default 64 KiB: most fit, and a call that waits long must not hold much.
     pub body_replay: u64,
+    /// The caller would rather have the work put off than wait: its refusals say so. Default off.
+    pub defer: bool,
 }
 
 impl Default for CallPolicy {
@@ -99,6 +103,7 @@ impl Default for CallPolicy {
             queueing: Queueing::Counts,
             wait_for_budget: false,
             body_replay: 64 * 1024,
+            defer: false,
         }
     }
 }
@@ -204,8 +209,7 @@ impl Call {
         (not_before > self.longest(now).min(self.deadline())).then(|| {
             let mut r = Refusal::new(RefusalKind::Held, DecidedBy::Policy);
             r.retry_at = Some(not_before);
-            r.attempts = self.attempts();
-            r.waited = self.waited;
+            self.complete(&mut r);
             r
         })
     }
@@ -238,8 +242,7 @@ impl Call {
     /// this says nothing about the provider.
     pub const fn out_of_time(&self) -> Refusal {
         let mut r = Refusal::new(RefusalKind::DeadlinePassed, DecidedBy::Deadline);
-        r.attempts = self.attempts();
-        r.waited = self.waited;
+        self.complete(&mut r);
         r
     }
 
@@ -261,6 +264,11 @@ impl Call {
     /// Whether this call may change something at the provider.
     pub fn writes(&self) -> bool {
         self.safety != Safety::Read
+    }
+
+    /// Whether it has to be asked first if the last attempt did something after all.
+    pub fn has_to_check(&self, a: &Attempt<'_>) -> bool {
+        self.safety == Safety::Checked && !a.unsent
     }
 
     /// All waiting so far.
@@ -286,8 +294,7 @@ impl Call {
         {
             refusal.kind = RefusalKind::DeadlineTooSoon;
         }
-        refusal.attempts = self.attempts();
-        refusal.waited = self.waited;
+        self.complete(&mut refusal);
         refusal
     }
 
@@ -350,7 +357,7 @@ impl Call {
 
     fn may_repeat(&self, a: &Attempt<'_>) -> bool {
         match self.safety {
-            Safety::Read | Safety::Idempotent => true,
+            Safety::Read | Safety::Idempotent | Safety::Checked => true,
             Safety::Write => {
                 a.unsent
                     || (self.policy.write == WriteRepeat::RefusedOnly
@@ -385,9 +392,15 @@ impl Call {
         r.retry_at = r.ask.map(|k| k.until);
         r.scope = finding.scope;
         r.cause = Some(finding.verdict);
+        self.complete(&mut r);
+        r
+    }
+
+    /// What only this call knows.
+    const fn complete(&self, r: &mut Refusal) {
         r.attempts = self.attempts();
         r.waited = self.waited;
-        r
+        r.deferrable = self.policy.defer;
     }
 }
 

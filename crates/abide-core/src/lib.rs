@@ -13,6 +13,7 @@ pub mod backoff;
 pub mod breaker;
 pub mod budget;
 pub mod call;
+pub mod chain;
 pub mod classify;
 pub mod control;
 mod dice;

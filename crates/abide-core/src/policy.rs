@@ -58,10 +58,36 @@ impl Default for GatePolicy {
     }
 }
 
+/// Whether what is decided is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mode {
+    /// Yes. The default.
+    #[default]
+    Enforce,
+    /// Answers are read and holds are kept, and nothing waits for them.
+    Observe,
+    /// As in `Observe`, and what would have waited is told: a rehearsal.
+    Shadow,
+}
+
+impl Mode {
+    /// The word used in configuration, output and logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Observe => "observe",
+            Self::Shadow => "shadow",
+        }
+    }
+}
+
 /// How a provider behaves as a whole.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ProviderPolicy {
+    /// Whether what is decided is done. Default: yes.
+    pub mode: Mode,
     /// The gate that everything passes. Default: 8 on the wire, which a browser is known to do
     /// to any host.
     pub provider: GatePolicy,
@@ -96,6 +122,7 @@ impl Default for ProviderPolicy {
             ..GatePolicy::default()
         };
         Self {
+            mode: Mode::Enforce,
             provider: GatePolicy {
                 concurrency: 8,
                 ..GatePolicy::default()

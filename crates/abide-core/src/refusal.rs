@@ -73,6 +73,8 @@ pub struct Refusal {
     pub attempts: u32,
     /// All waiting so far.
     pub waited: Duration,
+    /// The caller would rather have its work put off than wait.
+    pub deferrable: bool,
 }
 
 impl Refusal {
@@ -87,6 +89,7 @@ impl Refusal {
             decided_by,
             attempts: 0,
             waited: Duration::ZERO,
+            deferrable: false,
         }
     }
 
@@ -98,6 +101,12 @@ impl Refusal {
     /// Whether asking again later can help.
     pub const fn is_retryable(&self) -> bool {
         !matches!(self.kind, RefusalKind::CostTooLarge)
+    }
+
+    /// Whether the work is to be put off until [`retry_at`](Self::retry_at): its caller asked for
+    /// that, somebody knows when, and time is what is missing.
+    pub fn should_defer(&self) -> bool {
+        self.deferrable && self.retry_at.is_some() && self.is_retryable()
     }
 
     /// How long from `now` until asking again can make sense.
@@ -139,20 +148,43 @@ impl Refusal {
     }
 }
 
+impl RefusalKind {
+    /// The word used in machine-readable output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BodyNotKept => "body_not_kept",
+            Self::BreakerOpen => "breaker_open",
+            Self::BudgetSpent => "budget_spent",
+            Self::Closed => "closed",
+            Self::CostTooLarge => "cost_too_large",
+            Self::DeadlinePassed => "deadline_passed",
+            Self::DeadlineTooSoon => "deadline_too_soon",
+            Self::Held => "held",
+            Self::QueueTooLong => "queue_too_long",
+            Self::QueueFull => "queue_full",
+            Self::AttemptsSpent => "attempts_spent",
+        }
+    }
+}
+
+impl DecidedBy {
+    /// The word used in machine-readable output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Breaker => "breaker",
+            Self::Deadline => "deadline",
+            Self::Policy => "policy",
+            Self::Provider => "provider",
+            Self::Queue => "queue",
+        }
+    }
+}
+
 impl fmt::Display for RefusalKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::BodyNotKept => "body not kept",
-            Self::BreakerOpen => "breaker open",
-            Self::BudgetSpent => "retry budget spent",
-            Self::Closed => "closed",
-            Self::CostTooLarge => "cost too large",
-            Self::DeadlinePassed => "deadline passed",
-            Self::DeadlineTooSoon => "deadline too soon",
-            Self::Held => "held",
-            Self::QueueTooLong => "queue too long",
-            Self::QueueFull => "queue full",
-            Self::AttemptsSpent => "attempts spent",
-        })
+        match self {
+            Self::BudgetSpent => f.write_str("retry budget spent"),
+            other => f.write_str(&other.as_str().replace('_', " ")),
+        }
     }
 }

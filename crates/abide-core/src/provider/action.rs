@@ -119,6 +119,14 @@ pub enum Event {
         /// The hold.
         id: HoldId,
     },
+    /// In [`Mode::Shadow`](crate::policy::Mode::Shadow): a request went at once that would have
+    /// waited.
+    LetBy {
+        /// The gate at which it would have waited longest.
+        key: GateKey,
+        /// Until when, where that is known.
+        until: Option<Instant>,
+    },
     /// A probe was let out.
     ProbeSent {
         /// The gate.

@@ -4,6 +4,7 @@ use super::entry::{Entry, State};
 use super::{Admit, Pass, Provider, Request, Start, Ticket};
 use crate::breaker::Breaker;
 use crate::gate::{Block, Episode, MAX_GATES};
+use crate::policy::Mode;
 use crate::refusal::{DecidedBy, Refusal, RefusalKind};
 use crate::time::Instant;
 
@@ -12,6 +13,9 @@ impl Provider {
     #[inline]
     pub fn admit(&mut self, now: Instant, request: &Request) -> Admit {
         self.catch_up(now);
+        if self.policy.mode != Mode::Enforce {
+            return Admit::Go(self.let_by(now, request));
+        }
         match self.pass_at_once(now, request) {
             Some(pass) => Admit::Go(pass),
             None => self.admit_at_length(now, request),
@@ -186,7 +190,7 @@ impl Provider {
                 || !gate.episode.as_deref().is_none_or(probe)
                 || !gate.breaker.as_deref().is_none_or(trial);
         }
-        if stopped {
+        if stopped && self.policy.mode == Mode::Enforce {
             return self.send_back(now, slot);
         }
         self.order += 1;

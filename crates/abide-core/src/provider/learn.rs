@@ -4,11 +4,15 @@
 //! would have lasted, so that an echo of it from another process does not bring it back.
 
 use super::{Action, Event, GateRecord, News, Provider};
+use crate::allowance::Allowance;
+use crate::breaker::Breaker;
+use crate::budget::Budget;
 use crate::control::Aimd;
 use crate::gate::{Episode, GateKey, GateSpec};
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::policy::ProviderPolicy;
 use crate::time::Instant;
+use crate::verdict::Scope;
 
 /// The most lifts remembered: more echoes than that are never under way.
 const LIFTED: usize = 1024;
@@ -82,12 +86,26 @@ impl Provider {
     /// scale, holds stay.
     pub fn change_policy(&mut self, now: Instant, policy: ProviderPolicy) {
         let old = std::mem::replace(&mut self.policy, policy);
+        if old.budget != self.policy.budget {
+            self.budget = Budget::new(self.policy.budget.clone());
+        }
+        if old.allowance != self.policy.allowance {
+            self.allowance = self.policy.allowance.map(Allowance::new);
+        }
+        let freed = old.mode != self.policy.mode;
         for g in 0..self.gates.len() {
             let (scope, class) = (self.gates[g].scope, self.gates[g].class);
             let p = self.policy.of(scope, class);
-            if p != old.of(scope, class) {
+            let changed = p != old.of(scope, class);
+            if changed {
                 self.gates[g].pace.change(now, &p.windows);
                 self.gates[g].inflight.change(p.concurrency);
+            }
+            if scope == Scope::Provider && old.breaker != self.policy.breaker {
+                let breaker = self.policy.breaker.clone();
+                self.gates[g].breaker = breaker.map(|p| Box::new(Breaker::new(p)));
+            }
+            if changed || freed {
                 self.gates[g].free_at = now;
                 self.mark(u32::try_from(g).unwrap_or(u32::MAX));
             }

@@ -18,6 +18,7 @@
 mod action;
 mod admit;
 mod away;
+mod beside;
 mod close;
 mod entry;
 mod learn;

@@ -3,6 +3,7 @@
 use super::entry::State;
 use super::{Action, Provider};
 use crate::gate::Block;
+use crate::policy::Mode;
 use crate::time::Instant;
 
 impl Provider {
@@ -62,7 +63,7 @@ impl Provider {
 
     pub(super) fn move_on(&mut self, now: Instant, g: u32, slot: u32) {
         let cost = self.cost_of(&self.entries[slot], g);
-        match self.gates[g as usize].block(now, cost) {
+        match self.block_at(now, g, cost) {
             Block::None => {}
             Block::Until(at) | Block::Probe(at) => {
                 // A lease that lapses while its spender waits is asked for anew at once.
@@ -95,6 +96,14 @@ impl Provider {
         self.mark(g);
     }
 
+    /// What a waiter waits for at a gate: nothing, where what is decided is not done.
+    fn block_at(&self, now: Instant, g: u32, cost: u32) -> Block {
+        match self.policy.mode {
+            Mode::Enforce => self.gates[g as usize].block(now, cost),
+            Mode::Observe | Mode::Shadow => Block::None,
+        }
+    }
+
     /// The first gate of a waiter's set that blocks it, apart from the one it comes from.
     pub(super) fn blocking(&self, now: Instant, slot: u32, from: Option<u32>) -> Option<u32> {
         let e = &self.entries[slot];
@@ -105,7 +114,7 @@ impl Provider {
                 let gate = &self.gates[*g as usize];
                 Some(*g) != from
                     && (gate.is_behind(e.rank)
-                        || gate.block(now, self.cost_of(e, *g)) != Block::None)
+                        || self.block_at(now, *g, self.cost_of(e, *g)) != Block::None)
             })
     }
 
