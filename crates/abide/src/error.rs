@@ -9,6 +9,7 @@ use abide_core::{Moment, WallTime};
 use bytes::Bytes;
 use http::StatusCode;
 
+use crate::cause::Cause;
 use crate::transport;
 
 /// The last answer behind a refusal.
@@ -16,7 +17,8 @@ use crate::transport;
 pub struct LastAnswer {
     /// Its status.
     pub status: StatusCode,
-    /// The beginning of its body, as much as was looked at (`body.sample`).
+    /// The beginning of its body, as much as was looked at (`body.sample`), without what the
+    /// request carried of secrets.
     pub sample: Bytes,
 }
 
@@ -31,6 +33,8 @@ pub struct TurnedAway {
     pub last: Option<LastAnswer>,
     /// What the exchange failed of, where there was no answer.
     pub transport: Option<Transport>,
+    /// The failure behind it, level by level, without secrets.
+    pub cause: Option<Cause>,
     /// When it was decided; relates the refusal's instants to the wall clock.
     pub at: Moment,
 }
@@ -39,6 +43,21 @@ impl TurnedAway {
     /// When to come back, on the wall clock.
     pub fn retry_at(&self) -> Option<WallTime> {
         self.refusal.retry_at.map(|t| self.at.wall_at(t))
+    }
+
+    /// The provider said "not so often", or its quota is used up.
+    pub fn is_rate_limited(&self) -> bool {
+        self.refusal.is_rate_limited()
+    }
+
+    /// Whether asking again later can help.
+    pub const fn is_retryable(&self) -> bool {
+        self.refusal.is_retryable()
+    }
+
+    /// Whether the work is to be put off until [`retry_at`](Self::retry_at), as its caller wished.
+    pub fn should_defer(&self) -> bool {
+        self.refusal.should_defer()
     }
 }
 
@@ -58,7 +77,11 @@ impl fmt::Display for TurnedAway {
     }
 }
 
-impl std::error::Error for TurnedAway {}
+impl std::error::Error for TurnedAway {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.as_ref().map(|cause| cause as _)
+    }
+}
 
 /// Why there is no answer. No variant shows a URL or a credential, nor does any source.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +119,26 @@ pub enum Error {
 }
 
 impl Error {
+    /// The provider said "not so often", or its quota is used up.
+    pub fn is_rate_limited(&self) -> bool {
+        self.turned().is_some_and(TurnedAway::is_rate_limited)
+    }
+
+    /// Whether asking again later can help: never for a request that cannot be sent at all.
+    pub fn is_retryable(&self) -> bool {
+        self.turned().is_some_and(TurnedAway::is_retryable)
+    }
+
+    /// Whether the work is to be put off, as its caller wished.
+    pub fn should_defer(&self) -> bool {
+        self.turned().is_some_and(TurnedAway::should_defer)
+    }
+
+    /// When to come back, if anyone knows.
+    pub fn retry_at(&self) -> Option<WallTime> {
+        self.turned()?.retry_at()
+    }
+
     /// The refusal behind this error, if it is one.
     pub fn turned(&self) -> Option<&TurnedAway> {
         match self {

@@ -17,6 +17,7 @@
 //! # }
 //! ```
 
+mod cause;
 mod client;
 pub mod clock;
 mod error;
@@ -27,15 +28,18 @@ mod permit;
 mod persist;
 mod response;
 pub mod run;
+mod secrets;
 mod shard;
 mod shared;
 mod target;
 mod tls;
+mod told;
 mod transport;
 
 pub use abide_core as core;
 pub use abide_profile as profile;
 pub use abide_store as store;
+pub use cause::Cause;
 pub use client::{CallOptions, Client, ClientBuilder, RequestBuilder};
 pub use error::{Error, LastAnswer, TurnedAway};
 pub use governor::{Governor, GovernorBuilder, HeldGate, Treatment};

@@ -258,8 +258,13 @@ fn is_known_secret(name: &str) -> bool {
     SECRET_PARAMS.iter().any(|s| name.eq_ignore_ascii_case(s))
 }
 
+/// Whether a header of a request to a provider with this profile carries a credential.
+pub(crate) fn is_secret_of(profile: &Profile, name: &HeaderName) -> bool {
+    is_secret_header(name) || is_own_header(profile, name)
+}
+
 /// Whether a parameter may carry a secret: one too many hidden costs nothing.
-fn is_secret(profile: &Profile, name: &str) -> bool {
+pub(crate) fn is_secret(profile: &Profile, name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     is_known_secret(&lower)
         || SECRET_ENDS.iter().any(|end| lower.ends_with(end))

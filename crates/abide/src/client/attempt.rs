@@ -432,6 +432,7 @@ fn turned(
         provider,
         last,
         transport,
+        cause: None,
         at,
     }))
 }
