@@ -25,6 +25,7 @@ pub mod ladder;
 pub mod lease;
 pub mod pace;
 pub mod policy;
+pub mod prober;
 pub mod provider;
 pub mod queue;
 pub mod refusal;

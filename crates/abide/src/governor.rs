@@ -223,6 +223,7 @@ impl GovernorBuilder {
             remembered: Mutex::new(remembered),
             dice: Mutex::new(dice),
             listeners: Mutex::default(),
+            probed: Mutex::default(),
         };
         Ok(Governor {
             shared: Arc::new(shared),

@@ -17,7 +17,9 @@
 //! # }
 //! ```
 
+mod call;
 mod cause;
+mod chain;
 mod client;
 pub mod clock;
 mod error;
@@ -26,11 +28,13 @@ mod inspect;
 mod names;
 mod permit;
 mod persist;
+mod prober;
 mod response;
 pub mod run;
 mod secrets;
 mod shard;
 mod shared;
+mod state;
 mod target;
 mod tls;
 mod told;
@@ -39,13 +43,17 @@ mod transport;
 pub use abide_core as core;
 pub use abide_profile as profile;
 pub use abide_store as store;
+pub use call::{Attempt, CallError, Failed, Said};
 pub use cause::Cause;
+pub use chain::{Answer, Chain, ChainError};
 pub use client::{CallOptions, Client, ClientBuilder, RequestBuilder};
 pub use error::{Error, LastAnswer, TurnedAway};
 pub use governor::{Governor, GovernorBuilder, HeldGate, Treatment};
 pub use permit::{Admission, BeforeStart, Permit};
+pub use prober::{Prober, Unprobed};
 pub use response::{BodyError, Response};
 pub use shard::Handle;
 pub use shared::Named;
+pub use state::{ProviderState, View};
 pub use target::{Target, redacted, shown_path};
 pub use tls::config as tls_config;

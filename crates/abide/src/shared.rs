@@ -1,6 +1,6 @@
 //! What all providers of a governor share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) remembered: Mutex<HashMap<StoreKey, StoredGate>>,
     pub(crate) dice: Mutex<fastrand::Rng>,
     pub(crate) listeners: Mutex<Vec<Listener>>,
+    /// Providers that somebody tries again when they failed.
+    pub(crate) probed: Mutex<HashSet<Arc<str>>>,
 }
 
 impl fmt::Debug for Shared {

@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderName, Method};
 use url::Url;
 
 use crate::names::{Credential, Names};
+use crate::shard::Handle;
 use crate::shared::Shared;
 
 /// The names under which credentials travel in a query: read for telling accounts apart, and
@@ -142,6 +143,31 @@ impl Target {
     /// What is known of its provider.
     pub const fn profile(&self) -> &Arc<Profile> {
         &self.profile
+    }
+
+    /// Where a provider is called by other ways than its addresses: its root, as nobody.
+    pub(crate) fn of_provider(shard: &Handle) -> Self {
+        let profile = shard.profile();
+        let host = profile.told().hosts.first();
+        let host = host.map_or(&**shard.name(), String::as_str);
+        let url = Url::parse(&format!("https://{host}/")).ok();
+        let target =
+            url.and_then(|url| Self::of(shard.shared(), &Method::GET, &url, &HeaderMap::new()));
+        let gates = target.map(|t| t.gates).unwrap_or_else(|| {
+            let plain = [Scope::Provider, Scope::Account].map(|scope| TargetGate {
+                scope,
+                class: GateClass::PLAIN,
+                family: None,
+                cost: 1,
+                part: Credential::default(),
+            });
+            plain.into_iter().collect()
+        });
+        Self {
+            provider: Arc::clone(shard.name()),
+            profile: Arc::clone(profile),
+            gates,
+        }
     }
 
     /// Where all routes of this account go.

@@ -60,12 +60,18 @@ pub struct HoldOn {
     /// Statuses that hold without an ask. Default: none. A bare 500 never holds, even when
     /// listed: it speaks of one request.
     pub statuses: Vec<StatusCode>,
+    /// Failures of the exchange before the head hold too. Default no: they say nothing about the
+    /// provider asking for quiet. A program that skips whoever does not answer wants it.
+    pub transport: bool,
 }
 
 impl HoldOn {
     /// Holding on these statuses.
     pub const fn statuses(statuses: Vec<StatusCode>) -> Self {
-        Self { statuses }
+        Self {
+            statuses,
+            transport: false,
+        }
     }
 
     /// Whether a bare `status` holds.

@@ -1,9 +1,10 @@
 //! Failures of the exchange itself, where no answer came or it broke off.
 //!
 //! They say that the provider, or the way to it, is broken just now; never that it asked for a
-//! pause, so they never hold. Whether it is our own network that is down is found elsewhere, from
+//! pause, so they hold only where a policy wants it. Whether it is our own network that is down is found elsewhere, from
 //! several of them together.
 
+use super::policy::ClassifyPolicy;
 use crate::finding::Finding;
 use crate::verdict::{Health, Scope, Verdict};
 
@@ -55,6 +56,13 @@ pub enum TransportKind {
     Reset,
     /// Anything else.
     Other,
+}
+
+/// What a failure of the exchange means where a policy has a say in whether it holds.
+pub fn of_failure(transport: &Transport, policy: &ClassifyPolicy) -> Finding {
+    let mut finding = of_transport(transport);
+    finding.holds = policy.hold_on.transport && finding.scope == Scope::Provider;
+    finding
 }
 
 /// What a failure of the exchange means: the provider is unavailable.

@@ -30,6 +30,8 @@ pub struct GateView {
     pub interval: Option<Duration>,
     /// No failure since the last success.
     pub healthy: bool,
+    /// Failures since the last success.
+    pub failures: u32,
     /// When an answer last proved the provider well.
     pub last_success: Option<Instant>,
 }
@@ -51,6 +53,7 @@ impl Provider {
                 waiting: g.queue.len(),
                 interval: g.learned(),
                 healthy: g.failures == 0,
+                failures: g.failures,
                 last_success: g.last_success,
             })
             .collect()

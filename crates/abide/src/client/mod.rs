@@ -21,6 +21,7 @@ use rustls::pki_types::CertificateDer;
 use tokio::sync::Semaphore;
 
 pub(crate) use hooks::{Hooks, Refused};
+pub(crate) use request::within;
 
 use crate::error::Error;
 use crate::governor::Governor;

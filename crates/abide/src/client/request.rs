@@ -25,7 +25,7 @@ pub(super) fn outgoing(request: &mut reqwest::Request, call: &Call) -> (reqwest:
 }
 
 /// What a future comes to within so much time, where there is a bound.
-pub(super) async fn within<F: Future>(left: Option<Duration>, future: F) -> Option<F::Output> {
+pub(crate) async fn within<F: Future>(left: Option<Duration>, future: F) -> Option<F::Output> {
     match left {
         None => Some(future.await),
         Some(left) => tokio::time::timeout(left, future).await.ok(),

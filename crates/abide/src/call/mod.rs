@@ -1,0 +1,332 @@
+//! Any future under a provider's gates: the call of an SDK, a library, a local tool.
+//!
+//! The future is made anew for each attempt, waits for leave like every request of the client,
+//! and is repeated only where its safety allows. Its error comes back as it was; what it means is
+//! said beside it ([`Failed`]).
+
+mod said;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use abide_core::call::{Attempt as Ended, Call, CallPolicy, Plan, Safety};
+use abide_core::provider::Outcome;
+use abide_core::refusal::Refusal;
+use abide_core::{Finding, Verdict};
+use http::{HeaderMap, Method, StatusCode};
+use parking_lot::Mutex;
+
+pub use said::Said;
+
+use said::Read;
+
+use crate::client::{CallOptions, within};
+use crate::error::{LastAnswer, TurnedAway};
+use crate::governor::Governor;
+use crate::permit::{Admission, Permit};
+use crate::shard::Handle;
+use crate::target::Target;
+
+/// One attempt, as whoever makes it sees it.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    number: u32,
+    provider: Arc<str>,
+    left: Option<Duration>,
+    answered: Arc<Mutex<Option<Said>>>,
+}
+
+impl Attempt {
+    /// Which it is, counted from 1.
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The provider that is asked.
+    pub fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    /// How long it may take, where the call has a deadline.
+    pub const fn time_left(&self) -> Option<Duration> {
+        self.left
+    }
+
+    /// Tells the head of a good answer, so that the quotas in it are known.
+    pub fn answered(&self, status: StatusCode, headers: &HeaderMap) {
+        *self.answered.lock() = Some(Said::answer(status, headers));
+    }
+}
+
+/// The error of an attempt, and what it means.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Failed<E> {
+    /// The error, which is handed back as it is.
+    pub error: E,
+    /// What it means.
+    pub said: Said,
+}
+
+impl<E> Failed<E> {
+    /// An error that means this.
+    pub const fn new(error: E, said: Said) -> Self {
+        Self { error, said }
+    }
+}
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CallError<E> {
+    /// The last attempt failed.
+    Failed {
+        /// Its error, as it was.
+        error: E,
+        /// What it meant, and when to come back.
+        turned: Box<TurnedAway>,
+    },
+    /// Turned away unsent.
+    Refused(Box<TurnedAway>),
+}
+
+impl<E> CallError<E> {
+    /// Why, and when to come back.
+    pub const fn turned(&self) -> &TurnedAway {
+        match self {
+            Self::Failed { turned, .. } | Self::Refused(turned) => turned,
+        }
+    }
+
+    /// What the last answer meant, or why nothing was sent.
+    pub fn cause(&self) -> Option<Verdict> {
+        self.turned().refusal.cause
+    }
+
+    /// The attempt's own error, where one was made.
+    pub fn into_error(self) -> Option<E> {
+        match self {
+            Self::Failed { error, .. } => Some(error),
+            Self::Refused(_) => None,
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for CallError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed { error, turned } => write!(f, "{turned}: {error}"),
+            Self::Refused(turned) => turned.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for CallError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Failed { error, .. } => Some(error),
+            Self::Refused(turned) => Some(turned),
+        }
+    }
+}
+
+impl Governor {
+    /// Runs a call of the caller's own under a provider's gates: waits, makes the attempt, and
+    /// makes it again where `safety` allows and waiting can help.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use abide::core::call::Safety;
+    /// use abide::{Failed, Governor, Said};
+    ///
+    /// let governor = Governor::builder().build().unwrap();
+    /// let answer = governor
+    ///     .call("openai", Safety::Read, |attempt| async move {
+    ///         // Here an SDK would be asked.
+    ///         match attempt.number() {
+    ///             1 => Err(Failed::new("slow down", Said::rate_limited().after(std::time::Duration::ZERO))),
+    ///             _ => Ok("an answer"),
+    ///         }
+    ///     })
+    ///     .await;
+    /// assert_eq!(answer.unwrap(), "an answer");
+    /// # });
+    /// ```
+    ///
+    /// # Errors
+    /// When it was turned away unsent, or its last attempt failed; the attempt's own error comes
+    /// back as it was.
+    pub async fn call<T, E, F, A>(
+        &self,
+        provider: &str,
+        safety: Safety,
+        attempt: F,
+    ) -> Result<T, CallError<E>>
+    where
+        F: FnMut(Attempt) -> A,
+        A: Future<Output = Result<T, Failed<E>>>,
+    {
+        let options = CallOptions {
+            safety: Some(safety),
+            ..CallOptions::default()
+        };
+        self.call_with(provider, &options, attempt).await
+    }
+
+    /// As [`call`](Self::call), with every knob of a call.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn call_with<T, E, F, A>(
+        &self,
+        provider: &str,
+        options: &CallOptions,
+        mut attempt: F,
+    ) -> Result<T, CallError<E>>
+    where
+        F: FnMut(Attempt) -> A,
+        A: Future<Output = Result<T, Failed<E>>>,
+    {
+        let shard = self.provider(provider);
+        let target = match &options.target {
+            Some(target) => target.clone(),
+            None => Target::of_provider(&shard),
+        };
+        let mut calling = Calling::new(&shard, target, options);
+        loop {
+            let permit = calling.admit(options).await?;
+            let left = calling.call.time_left(self.clock().now());
+            let answered = Arc::default();
+            let made = attempt(Attempt {
+                number: calling.call.attempts(),
+                provider: Arc::clone(shard.name()),
+                left,
+                answered: Arc::clone(&answered),
+            });
+            match within(left, made).await {
+                None => {
+                    drop(permit);
+                    let refusal = calling.call.out_of_time();
+                    return Err(CallError::Refused(calling.turned(refusal, None)));
+                }
+                Some(Ok(value)) => {
+                    let said = answered.lock().take();
+                    permit.settle(&Outcome::Answered(calling.success(said.as_ref())));
+                    return Ok(value);
+                }
+                Some(Err(failed)) => {
+                    let read = calling.read(&failed.said);
+                    if let Some(turned) = calling.ends(permit, &read) {
+                        let error = failed.error;
+                        return Err(CallError::Failed { error, turned });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Records what was met elsewhere: by another library of this program, or by another program.
+    /// It opens and lengthens holds, and ends none, since nobody knows when its request was sent.
+    pub fn report(&self, provider: &str, said: &Said) {
+        let shard = self.provider(provider);
+        let target = Target::of_provider(&shard);
+        let at = self.clock().moment();
+        let finding = said.read(&shard, &Method::GET, at).finding;
+        shard.with(|s, now| {
+            let gates = shard.gates(s, now, &target);
+            s.machine.report(now, &gates, &finding);
+        });
+    }
+}
+
+/// One call under way.
+struct Calling<'a> {
+    shard: &'a Handle,
+    target: Target,
+    method: Method,
+    call: Call,
+}
+
+impl<'a> Calling<'a> {
+    fn new(shard: &'a Handle, target: Target, options: &CallOptions) -> Self {
+        let safety = options.safety.unwrap_or_default();
+        let policy = options.call.clone().unwrap_or_else(CallPolicy::default);
+        Self {
+            shard,
+            target,
+            method: match safety {
+                Safety::Read => Method::GET,
+                _ => Method::POST,
+            },
+            call: Call::new(policy, safety, shard.shared().clock.now()),
+        }
+    }
+
+    async fn admit<E>(&mut self, options: &CallOptions) -> Result<Permit, CallError<E>> {
+        let mut admission = Admission::to(self.target.clone());
+        admission.cost = options.cost.max(1);
+        admission.urgency = options.urgency;
+        admission.fair = options.fair;
+        admission.wire.clone_from(&options.wire);
+        let acquired = Permit::acquire(self.shard, &admission, &mut self.call).await;
+        acquired.map_err(|refusal| CallError::Refused(self.turned(*refusal, None)))
+    }
+
+    fn read(&self, said: &Said) -> Read {
+        let at = self.shard.shared().clock.moment();
+        said.read(self.shard, &self.method, at)
+    }
+
+    /// What a success means: what its head told, if that was told.
+    fn success(&self, said: Option<&Said>) -> Finding {
+        let told = said.map(|said| self.read(said).finding);
+        told.unwrap_or_else(Finding::success)
+    }
+
+    /// Settles a failed attempt; `None` when there is to be another.
+    fn ends(&mut self, permit: Permit, read: &Read) -> Option<Box<TurnedAway>> {
+        permit.observe(&read.finding);
+        let ended = Ended {
+            finding: &read.finding,
+            retry_on: read.retry_on,
+            cause: read.cause,
+            unsent: read.unsent,
+            kept: true,
+        };
+        let dice = self.shard.shared().dice();
+        let call = &mut self.call;
+        let plan = self
+            .shard
+            .with(|s, now| call.plan(now, &ended, s.machine.budget(), dice));
+        let finding = read.finding.clone();
+        permit.settle(&match read.unsent {
+            true => Outcome::Unreached(finding),
+            false => Outcome::Answered(finding),
+        });
+        let mut refusal = match plan {
+            Plan::Again => return None,
+            Plan::Fail(refusal) => *refusal,
+            Plan::Return => self.call.give_up(&read.finding),
+        };
+        if refusal.retry_at.is_none() && read.finding.holds {
+            // Nobody said when, but the hold that was opened for it knows.
+            refusal.retry_at = self.shard.held(&self.target).map(|h| h.retry_at());
+        }
+        Some(self.turned(refusal, Some(read)))
+    }
+
+    fn turned(&self, refusal: Refusal, read: Option<&Read>) -> Box<TurnedAway> {
+        Box::new(TurnedAway {
+            refusal,
+            provider: Arc::clone(self.shard.name()),
+            last: read.and_then(|r| r.status).map(|status| LastAnswer {
+                status,
+                sample: bytes::Bytes::new(),
+            }),
+            transport: read.and_then(|r| r.transport),
+            cause: None,
+            at: self.shard.shared().clock.moment(),
+        })
+    }
+}

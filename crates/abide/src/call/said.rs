@@ -1,0 +1,251 @@
+//! What a caller says an attempt of its own came to.
+//!
+//! A library's error is opaque here, so whoever knows it says what it means: a verdict and, where
+//! the provider told, when to come back. Where the library hands out status and headers, the
+//! provider's own profile judges them.
+
+use std::time::Duration;
+
+use abide_core::budget::RepeatCause;
+use abide_core::classify::{Answer, RequestView, Transport, TransportKind, classify, of_failure};
+use abide_core::finding::{Ask, AskSource};
+use abide_core::{Finding, GateClass, Moment, Scope, Verdict, WallTime, signal};
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+
+use crate::shard::Handle;
+
+/// What an attempt came to.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Said {
+    what: What,
+    when: Option<When>,
+    scope: Option<Scope>,
+    again: Option<bool>,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Answer(Box<Told>),
+    Failure(Transport),
+    Verdict(Verdict),
+}
+
+#[derive(Clone, Debug)]
+struct Told {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Option<Bytes>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum When {
+    After(Duration),
+    At(WallTime),
+}
+
+/// What a saying means for a call.
+pub(crate) struct Read {
+    pub(crate) finding: Finding,
+    pub(crate) retry_on: bool,
+    pub(crate) cause: RepeatCause,
+    pub(crate) unsent: bool,
+    pub(crate) transport: Option<Transport>,
+    pub(crate) status: Option<StatusCode>,
+}
+
+impl Said {
+    const fn new(what: What) -> Self {
+        Self {
+            what,
+            when: None,
+            scope: None,
+            again: None,
+        }
+    }
+
+    /// This, whatever it was.
+    pub const fn verdict(verdict: Verdict) -> Self {
+        Self::new(What::Verdict(verdict))
+    }
+
+    /// Asked too often.
+    pub const fn rate_limited() -> Self {
+        Self::verdict(Verdict::RateLimited)
+    }
+
+    /// A quota of a day or more is used up: not waited for in a call.
+    pub const fn quota_exhausted() -> Self {
+        Self::verdict(Verdict::QuotaExhausted)
+    }
+
+    /// The provider is broken just now.
+    pub const fn unavailable() -> Self {
+        Self::verdict(Verdict::Unavailable)
+    }
+
+    /// What was asked for does not exist: an answer.
+    pub const fn not_found() -> Self {
+        Self::verdict(Verdict::NotFound)
+    }
+
+    /// The request itself is at fault.
+    pub const fn client_error() -> Self {
+        Self::verdict(Verdict::ClientError)
+    }
+
+    /// There was no answer, or it broke off.
+    pub const fn failed(transport: Transport) -> Self {
+        Self::new(What::Failure(transport))
+    }
+
+    /// An answer, to be judged by what is known of its provider.
+    pub fn answer(status: StatusCode, headers: &HeaderMap) -> Self {
+        Self::new(What::Answer(Box::new(Told {
+            status,
+            headers: headers.clone(),
+            body: None,
+        })))
+    }
+
+    /// The body of that answer, or its beginning.
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        if let What::Answer(told) = &mut self.what {
+            told.body = Some(body.into());
+        }
+        self
+    }
+
+    /// The provider asked to stay away for so long.
+    pub const fn after(mut self, wait: Duration) -> Self {
+        self.when = Some(When::After(wait));
+        self
+    }
+
+    /// The provider asked to stay away until then.
+    pub const fn until(mut self, at: WallTime) -> Self {
+        self.when = Some(When::At(at));
+        self
+    }
+
+    /// What it covers; the verdict decides when this is not said.
+    pub const fn covers(mut self, scope: Scope) -> Self {
+        self.scope = Some(scope);
+        self
+    }
+
+    /// Whether another try can help; the policy decides when this is not said.
+    pub const fn again(mut self, again: bool) -> Self {
+        self.again = Some(again);
+        self
+    }
+
+    /// What it means to a provider.
+    pub(crate) fn read(&self, shard: &Handle, method: &Method, at: Moment) -> Read {
+        let policy = shard.classify();
+        let mut read = match &self.what {
+            What::Answer(told) => {
+                let finding = judged(told, shard, method, at);
+                let retry_on = policy.retry_on.covers(told.status, &finding);
+                Read::of(finding, retry_on, Some(told.status))
+            }
+            What::Failure(t) => {
+                let mut read = Read::of(
+                    of_failure(t, policy),
+                    policy.retry_on.covers_transport(t),
+                    None,
+                );
+                read.transport = Some(*t);
+                read.unsent = t.phase.is_unsent();
+                if t.kind == TransportKind::Timeout {
+                    read.cause = RepeatCause::Timeout;
+                }
+                read
+            }
+            What::Verdict(verdict) => {
+                let mut finding = Finding::of(*verdict);
+                finding.scope = match verdict {
+                    Verdict::RateLimited | Verdict::QuotaExhausted => Scope::Account,
+                    Verdict::Banned | Verdict::Unavailable | Verdict::Offline => Scope::Provider,
+                    _ => Scope::Request,
+                };
+                // A status that means the same, since lists of what is tried again speak of them.
+                let status = match verdict {
+                    Verdict::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+                    _ => StatusCode::OK,
+                };
+                finding.holds = verdict.is_refusal() || policy.hold_on.covers(status);
+                let retry_on = policy.retry_on.covers(status, &finding);
+                Read::of(finding, retry_on, None)
+            }
+        };
+        self.complete(&mut read, at);
+        read
+    }
+
+    fn complete(&self, read: &mut Read, at: Moment) {
+        let finding = &mut read.finding;
+        if let Some(scope) = self.scope {
+            finding.scope = scope;
+            finding.class = GateClass::PLAIN;
+        }
+        if let Some(when) = self.when {
+            let until = match when {
+                When::After(wait) => at.now.after(wait),
+                When::At(wall) => at.instant_at(wall),
+            };
+            finding.asks.push(Ask {
+                until,
+                source: AskSource::Body,
+                scope: finding.scope,
+                class: finding.class,
+            });
+            finding.holds |= finding.scope != Scope::Request
+                && (finding.verdict.is_refusal() || finding.verdict == Verdict::Unavailable);
+            read.retry_on |= finding.verdict == Verdict::Unavailable;
+        }
+        if let Some(again) = self.again {
+            finding.again = Some(again);
+            read.retry_on = again;
+        }
+    }
+}
+
+impl Read {
+    fn of(finding: Finding, retry_on: bool, status: Option<StatusCode>) -> Self {
+        Self {
+            cause: match finding.verdict.is_refusal() {
+                true => RepeatCause::Refusal,
+                false => RepeatCause::Failure,
+            },
+            finding,
+            retry_on,
+            unsent: false,
+            transport: None,
+            status,
+        }
+    }
+}
+
+fn judged(told: &Told, shard: &Handle, method: &Method, at: Moment) -> Finding {
+    let signal = shard.skewed(|skew| signal::read(told.status, &told.headers, at, skew));
+    let request = RequestView {
+        method,
+        path: "/",
+        accepts_json: false,
+    };
+    let answer = Answer {
+        signal: &signal,
+        headers: &told.headers,
+        sample: told.body.as_deref(),
+        complete: false,
+        trailers: None,
+    };
+    classify(
+        &request,
+        &answer,
+        Some(&**shard.profile().rules()),
+        shard.classify(),
+    )
+}
