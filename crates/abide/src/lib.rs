@@ -17,14 +17,21 @@
 //! # }
 //! ```
 
+mod account;
+mod admission;
 mod client;
 pub mod clock;
 mod error;
+mod exchange;
 mod governor;
 mod inspect;
+#[cfg(feature = "layer")]
+pub mod layer;
 mod names;
 mod permit;
 mod persist;
+mod place;
+mod providers;
 mod response;
 pub mod run;
 mod shard;
@@ -36,10 +43,13 @@ mod transport;
 pub use abide_core as core;
 pub use abide_profile as profile;
 pub use abide_store as store;
+pub use admission::{Admission, BeforeStart};
 pub use client::{CallOptions, Client, ClientBuilder, RequestBuilder};
 pub use error::{Error, LastAnswer, TurnedAway};
 pub use governor::{Governor, GovernorBuilder, HeldGate, Treatment};
-pub use permit::{Admission, BeforeStart, Permit};
+#[cfg(feature = "layer")]
+pub use layer::{Layer, Service};
+pub use permit::Permit;
 pub use response::{BodyError, Response};
 pub use shard::Handle;
 pub use shared::Named;

@@ -22,9 +22,9 @@ use tokio::sync::Semaphore;
 
 pub(crate) use hooks::{Hooks, Refused};
 
+use crate::admission::BeforeStart;
 use crate::error::Error;
 use crate::governor::Governor;
-use crate::permit::BeforeStart;
 use crate::response::Response;
 use crate::target::Target;
 use crate::tls;
