@@ -298,10 +298,16 @@ impl Call {
         refusal
     }
 
+    /// Whether an attempt is the last one whatever the budget says: its answer is what was asked
+    /// for.
+    pub fn returns(&self, a: &Attempt<'_>) -> bool {
+        a.finding.verdict.is_answer() && !(a.retry_on && a.kept)
+    }
+
     /// May this be sent again? `dice` is thrown evenly in [0, 1).
     pub fn plan(&mut self, now: Instant, a: &Attempt<'_>, budget: &mut Budget, dice: f64) -> Plan {
         let v = a.finding.verdict;
-        if v.is_answer() && !(a.retry_on && a.kept) {
+        if self.returns(a) {
             return Plan::Return;
         }
         if !a.retry_on

@@ -258,21 +258,34 @@ impl Catalogue {
     /// The profile of an address.
     pub fn find(&self, host: &str, port: u16, path: &str) -> Option<Arc<Profile>> {
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-        let mut near: Vec<usize> = self.hosts.get(&host).cloned().unwrap_or_default();
-        let mut rest = host.as_str();
-        while let Some((_, above)) = rest.split_once('.') {
-            near.extend(self.hosts.get(&format!("*.{above}")).into_iter().flatten());
-            rest = above;
-        }
-        let latest = |i: &usize| self.names.get(&self.entries[*i].name) == Some(i);
-        near.into_iter()
-            .filter(latest)
+        self.near(&host)
+            .into_iter()
             .filter_map(|i| {
                 let profile = self.at(i)?;
                 Some((profile.fit(&host, port, path)?, i, profile))
             })
             .max_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)))
             .map(|(_, _, profile)| profile)
+    }
+
+    /// Whether the path of an address has a say in whose it is.
+    pub fn depends_on_path(&self, host: &str) -> bool {
+        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        let near = self.near(&host).into_iter();
+        let mut profiles = near.filter_map(|i| self.at(i));
+        profiles.any(|p| !p.told().paths.is_empty())
+    }
+
+    /// The profiles that may be a host's, by their places.
+    fn near(&self, host: &str) -> Vec<usize> {
+        let mut near: Vec<usize> = self.hosts.get(host).cloned().unwrap_or_default();
+        let mut rest = host;
+        while let Some((_, above)) = rest.split_once('.') {
+            near.extend(self.hosts.get(&format!("*.{above}")).into_iter().flatten());
+            rest = above;
+        }
+        near.retain(|i| self.names.get(&self.entries[*i].name) == Some(i));
+        near
     }
 
     /// Everything that is wrong with a profile's text, its own tests aside.

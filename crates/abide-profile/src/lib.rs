@@ -31,7 +31,7 @@ mod units;
 
 pub use catalogue::{Catalogue, Unusable};
 pub use decode::{Decoded, decode};
-pub use gates::{Asking, Choice, Gates, Passed};
+pub use gates::{Asking, Choice, Gates, Key, Passed};
 pub use host::Host;
 pub use load::{Fault, parse};
 pub use problem::{Place, Problem, Step};

@@ -19,12 +19,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::clock::{Clock, System};
 use crate::names::Names;
+use crate::place::Place;
+use crate::providers::{Found, Providers};
 use crate::shard::{Handle, Shard};
 use crate::shared::{Named, Namer, Profiler, Shared};
-use crate::target::Target;
-
-/// How many generic providers are remembered; idle ones make room. Each is a few KiB.
-const REMEMBERED: usize = 10_000;
+use crate::target::{self, Target};
 
 /// How often the store is looked at for what other processes wrote: new holds are seen within
 /// 100 ms.
@@ -44,7 +43,7 @@ pub struct Treatment {
 pub struct Governor {
     shared: Arc<Shared>,
     policies: Arc<Policies>,
-    shards: Arc<RwLock<HashMap<Arc<str>, Handle>>>,
+    providers: Arc<RwLock<Providers>>,
 }
 
 /// How a provider of a name and a profile is treated from a moment on.
@@ -232,7 +231,7 @@ impl GovernorBuilder {
                 named: self.named,
                 by: self.by,
             }),
-            shards: Arc::default(),
+            providers: Arc::default(),
         })
     }
 }
@@ -293,21 +292,13 @@ impl Governor {
     }
 
     fn shard(&self, name: &str, profile: impl FnOnce() -> Arc<Profile>) -> Handle {
-        if let Some(shard) = self.shards.read().get(name) {
+        if let Some(shard) = self.providers.read().get(name) {
             return Arc::clone(shard);
         }
         let instance = self.shared.dice.lock().u64(..);
-        let mut shards = self.shards.write();
-        if let Some(shard) = shards.get(name) {
+        let mut providers = self.providers.write();
+        if let Some(shard) = providers.get(name) {
             return Arc::clone(shard);
-        }
-        if shards.len() >= REMEMBERED {
-            let idle = shards
-                .values()
-                .find(|s| Arc::strong_count(s) == 1 && s.is_idle());
-            if let Some(name) = idle.map(|s| Arc::clone(s.name())) {
-                shards.remove(&name);
-            }
         }
         let profile = profile();
         let moment = self.shared.clock.moment();
@@ -320,7 +311,7 @@ impl Governor {
         let machine = Provider::new(policy, instance);
         let shared = Arc::clone(&self.shared);
         let shard = Shard::new(name, shared, machine, classify, profile);
-        shards.insert(Arc::clone(shard.name()), Arc::clone(&shard));
+        providers.add(&shard);
         shard
     }
 
@@ -334,6 +325,48 @@ impl Governor {
         Target::of(&self.shared, method, url, headers)
     }
 
+    /// The provider and target of a request; `None` when its host is none. Once an address is
+    /// known this allocates nothing.
+    pub(crate) fn route(
+        &self,
+        method: &http::Method,
+        place: &Place<'_>,
+        headers: &http::HeaderMap,
+    ) -> Option<(Handle, Target)> {
+        let names = &self.shared.names;
+        let key = names.origin(place.host, place.port, place.effective);
+        let known = self.providers.read().found(key, place);
+        let found = match known {
+            Some(found) => found,
+            None => self.find(key, place)?,
+        };
+        let place = Place {
+            host: &found.host,
+            ..*place
+        };
+        let target = Target {
+            provider: Arc::clone(found.handle.name()),
+            gates: target::gates(names, &found.profile, method, &place, headers),
+            profile: Arc::clone(&found.profile),
+        };
+        Some((Arc::clone(&found.handle), target))
+    }
+
+    fn find(&self, key: u64, place: &Place<'_>) -> Option<Arc<Found>> {
+        let (written, host) = (place.host, place.normal_host()?);
+        let place = Place {
+            host: &host,
+            ..*place
+        };
+        let (name, profile) = place.provider(&self.shared);
+        let handle = self.shard(&name, || Arc::clone(&profile));
+        let found = Arc::new(Found::new(handle, profile, &place, written));
+        if !self.shared.catalogue.depends_on_path(&host) {
+            self.providers.write().remember(key, Arc::clone(&found));
+        }
+        Some(found)
+    }
+
     /// Everything that happens to any provider from now on. Holds are rare, so nothing is lost
     /// and nothing piles up.
     pub fn events(&self) -> UnboundedReceiver<(Arc<str>, Event)> {
@@ -344,7 +377,7 @@ impl Governor {
 
     /// Every gate that is held now.
     pub fn held(&self) -> Vec<HeldGate> {
-        let shards: Vec<Handle> = self.shards.read().values().map(Arc::clone).collect();
+        let shards = self.providers.read().all();
         let mut held = Vec::new();
         for shard in shards {
             for g in shard.view() {
@@ -385,7 +418,7 @@ impl Governor {
     pub fn look(&self) -> Result<(), StoreError> {
         for stored in self.shared.store.changes(self.shared.clock.wall())? {
             let shard = self
-                .shards
+                .providers
                 .read()
                 .get(stored.key.provider.as_str())
                 .map(Arc::clone);
@@ -401,14 +434,14 @@ impl Governor {
     /// Keeps looking at the store until the last clone of this governor is gone. A look that finds
     /// nothing new costs a few microseconds.
     pub fn keep_looking(&self) -> tokio::task::JoinHandle<()> {
-        let shards = Arc::downgrade(&self.shards);
+        let providers = Arc::downgrade(&self.providers);
         let (shared, policies) = (Arc::clone(&self.shared), Arc::clone(&self.policies));
         tokio::spawn(async move {
-            while let Some(shards) = shards.upgrade() {
+            while let Some(providers) = providers.upgrade() {
                 let governor = Self {
                     shared: Arc::clone(&shared),
                     policies: Arc::clone(&policies),
-                    shards,
+                    providers,
                 };
                 if let Err(e) = governor.look() {
                     tracing::warn!(error = %e, "the store cannot be read; local holds stay");
@@ -424,7 +457,7 @@ impl Governor {
     /// # Errors
     /// When the store cannot be written.
     pub fn save(&self) -> Result<(), StoreError> {
-        let shards: Vec<Handle> = self.shards.read().values().map(Arc::clone).collect();
+        let shards = self.providers.read().all();
         for shard in shards {
             for record in shard.records() {
                 self.shared.store.put(record);

@@ -6,15 +6,17 @@
 //! data does (server-sent events, JSON by lines) is handed on at once. Behind the sample only the
 //! members of the top object that rules look into are picked out, and judged at the body's end.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
 
 use abide_core::classify::{Answer, ClassifyPolicy, RequestView, Transport, classify};
 use abide_core::{Finding, Signal};
 use abide_profile::{Profile, Scanner, Wants};
-use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Method, header};
+use bytes::{Buf, Bytes, BytesMut};
+use http::{HeaderMap, Method, StatusCode, header};
 
 use crate::shard::Handle;
 use crate::transport;
@@ -25,67 +27,116 @@ const KEPT_BACK: Duration = Duration::from_secs(5);
 /// How long a refusal is: whom it covers is to be known soon.
 const REFUSAL_KEPT_BACK: Duration = Duration::from_secs(2);
 
-/// What was read of a body before the caller sees it.
-#[derive(Debug, Default)]
-pub(crate) struct Sampled {
-    pub(crate) pieces: VecDeque<Bytes>,
+/// How long an answer is kept back at most.
+pub(crate) const fn kept_back(status: StatusCode) -> Duration {
+    match status.as_u16() {
+        400.. => REFUSAL_KEPT_BACK,
+        _ => KEPT_BACK,
+    }
+}
+
+/// What was read of a body before the caller sees it: its pieces, and what it broke off with.
+#[derive(Debug)]
+pub(crate) struct Sampled<P = Bytes, F = Transport> {
+    pub(crate) pieces: VecDeque<P>,
     /// It is all there is.
     pub(crate) ended: bool,
     /// It broke off after that.
-    pub(crate) failure: Option<Transport>,
+    pub(crate) failure: Option<F>,
+    read: usize,
+    /// A piece does not show all that it holds.
+    hidden: bool,
+}
+
+impl<P, F> Default for Sampled<P, F> {
+    fn default() -> Self {
+        Self {
+            pieces: VecDeque::new(),
+            ended: false,
+            failure: None,
+            read: 0,
+            hidden: false,
+        }
+    }
 }
 
 impl Sampled {
     /// Reads at most so many bytes and a little more, for a while.
     pub(crate) async fn read(inner: &mut reqwest::Response, most: usize) -> Self {
         let mut sampled = Self::default();
-        let most_time = match inner.status().as_u16() {
-            400.. => REFUSAL_KEPT_BACK,
-            _ => KEPT_BACK,
-        };
+        let most_time = kept_back(inner.status());
         let reading = async {
-            let mut read = 0;
-            while read < most {
-                match inner.chunk().await {
-                    Ok(Some(piece)) => {
-                        read += piece.len();
-                        sampled.pieces.push_back(piece);
-                    }
-                    Ok(None) => {
-                        sampled.ended = true;
-                        break;
-                    }
-                    Err(e) => {
-                        sampled.failure = Some(transport::read(&e, true));
-                        break;
-                    }
-                }
+            while sampled.goes_on(most) {
+                let piece = inner.chunk().await;
+                sampled.take(piece.map_err(|e| transport::read(&e, true)).transpose());
             }
         };
         // Whatever came by then is judged; reading goes on where it stopped.
         let _ = tokio::time::timeout(most_time, reading).await;
         sampled
     }
+}
+
+impl<P: Buf, F> Sampled<P, F> {
+    /// Whether there is more to be read before anything is judged.
+    pub(crate) const fn goes_on(&self, most: usize) -> bool {
+        self.read < most && !self.ended && self.failure.is_none()
+    }
+
+    /// Takes what came next.
+    pub(crate) fn take(&mut self, next: Option<Result<P, F>>) {
+        match next {
+            Some(Ok(piece)) => {
+                self.read = self.read.saturating_add(piece.remaining());
+                self.hidden |= !show(&piece, |_| ());
+                self.pieces.push_back(piece);
+            }
+            Some(Err(failure)) => self.failure = Some(failure),
+            None => self.ended = true,
+        }
+    }
 
     /// Whether the first so many bytes are all there is.
-    pub(crate) fn is_whole(&self, most: usize) -> bool {
-        self.ended && self.pieces.iter().map(Bytes::len).sum::<usize>() <= most
+    pub(crate) const fn is_whole(&self, most: usize) -> bool {
+        self.ended && self.read <= most && !self.hidden
     }
 
     /// As one piece, at most so long.
-    pub(crate) fn bytes(&self, most: usize) -> Bytes {
+    pub(crate) fn bytes(&self, most: usize) -> Cow<'_, [u8]> {
         if let [only] = self.pieces.as_slices().0
             && self.pieces.len() == 1
+            && only.chunk().len() == only.remaining()
         {
-            return only.slice(..only.len().min(most));
+            return Cow::Borrowed(&only.chunk()[..only.remaining().min(most)]);
         }
-        let mut all = BytesMut::new();
+        let mut all = Vec::new();
         for piece in &self.pieces {
-            let room = most - all.len();
-            all.extend_from_slice(&piece[..piece.len().min(room)]);
+            let shown = show(piece, |part| {
+                let room = most - all.len();
+                all.extend_from_slice(&part[..part.len().min(room)]);
+            });
+            if !shown {
+                break;
+            }
         }
-        all.freeze()
+        Cow::Owned(all)
     }
+}
+
+/// Shows what a piece holds without using it up; `false` when it does not show all of it.
+fn show(piece: &impl Buf, mut to: impl FnMut(&[u8])) -> bool {
+    if piece.chunk().len() == piece.remaining() {
+        to(piece.chunk());
+        return true;
+    }
+    let mut parts = [IoSlice::new(&[]); 16];
+    let n = piece.chunks_vectored(&mut parts);
+    let mut shown = 0;
+    for part in &parts[..n] {
+        shown += part.len();
+        to(part);
+    }
+    shown == piece.remaining()
 }
 
 /// What the body of an answer is needed for.
@@ -130,12 +181,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(
+    pub(crate) fn new<P: Buf, F>(
         profile: &Arc<Profile>,
         request: &RequestView<'_>,
         answer: &Answer<'_>,
         most: usize,
-        sampled: &Sampled,
+        sampled: &Sampled<P, F>,
     ) -> Self {
         let tops = profile.rules().tops(request, answer);
         let wanted = |tops: Vec<&str>| tops.into_iter().map(str::to_owned).collect();
@@ -156,12 +207,19 @@ impl Watch {
         watch
     }
 
-    pub(crate) fn feed(&mut self, piece: &[u8]) {
-        let room = (self.most - self.sample.len()).min(piece.len());
-        self.sample.extend_from_slice(&piece[..room]);
-        self.longer |= room < piece.len();
-        if let Some(scanner) = &mut self.scanner {
-            scanner.feed(piece);
+    pub(crate) fn feed(&mut self, piece: &impl Buf) {
+        let shown = show(piece, |part| {
+            let room = (self.most - self.sample.len()).min(part.len());
+            self.sample.extend_from_slice(&part[..room]);
+            self.longer |= room < part.len();
+            if let Some(scanner) = &mut self.scanner {
+                scanner.feed(part);
+            }
+        });
+        if !shown {
+            // What has a gap is not judged.
+            self.longer = true;
+            self.scanner = None;
         }
     }
 
@@ -169,7 +227,8 @@ impl Watch {
     /// `ended` tells whether it was read to its end.
     pub(crate) fn finding(
         self,
-        inner: &reqwest::Response,
+        headers: &HeaderMap,
+        trailers: Option<&HeaderMap>,
         shard: &Handle,
         ended: bool,
     ) -> Option<Finding> {
@@ -184,10 +243,10 @@ impl Watch {
         };
         let answer = Answer {
             signal: &self.signal,
-            headers: inner.headers(),
+            headers,
             sample: Some(&sample),
             complete: ended,
-            trailers: None,
+            trailers,
         };
         self.profile.rules().decide(&request, &answer).1?;
         Some(judged(&self.profile, &request, &answer, shard.classify()))

@@ -17,18 +17,25 @@
 //! # }
 //! ```
 
+mod account;
+mod admission;
 mod call;
 mod cause;
 mod chain;
 mod client;
 pub mod clock;
 mod error;
+mod exchange;
 mod governor;
 mod inspect;
+#[cfg(feature = "layer")]
+pub mod layer;
 mod names;
 mod permit;
 mod persist;
+mod place;
 mod prober;
+mod providers;
 mod response;
 pub mod run;
 mod secrets;
@@ -43,13 +50,16 @@ mod transport;
 pub use abide_core as core;
 pub use abide_profile as profile;
 pub use abide_store as store;
+pub use admission::{Admission, BeforeStart};
 pub use call::{Attempt, CallError, Failed, Said};
 pub use cause::Cause;
 pub use chain::{Answer, Chain, ChainError};
 pub use client::{CallOptions, Client, ClientBuilder, RequestBuilder};
 pub use error::{Error, LastAnswer, TurnedAway};
 pub use governor::{Governor, GovernorBuilder, HeldGate, Treatment};
-pub use permit::{Admission, BeforeStart, Permit};
+#[cfg(feature = "layer")]
+pub use layer::{Layer, Service};
+pub use permit::Permit;
 pub use prober::{Prober, Unprobed};
 pub use response::{BodyError, Response};
 pub use shard::Handle;

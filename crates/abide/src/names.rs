@@ -2,26 +2,56 @@
 //!
 //! In memory a gate is a seeded SipHash of its tuple; in a store it is an HMAC under the store's
 //! own key. Neither lets a credential be read back.
+//!
+//! An HMAC costs as much as all else about a plain request together, and a program sends with a few
+//! credentials again and again: those lately made are remembered, by a seeded hash of 128 bits.
+
+use std::collections::HashMap;
+use std::hash::Hasher as _;
 
 use abide_core::Scope;
 use abide_core::gate::{GateSpec, KeyHasher};
 use abide_store::StoreKey;
 use hmac::{Hmac, Mac};
+use parking_lot::RwLock;
 use sha2::Sha256;
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+/// How many HMACs are remembered: more accounts than most programs have, in half a MiB.
+const REMEMBERED: usize = 8192;
 
 /// Names the gates of all providers of one governor.
 #[derive(Debug)]
 pub(crate) struct Names {
     hasher: KeyHasher,
-    secret: [u8; 32],
+    seed: (u64, u64),
+    mac: Hmac<Sha256>,
+    made: RwLock<HashMap<u128, Credential>>,
 }
 
 impl Names {
-    pub(crate) const fn new(seed: (u64, u64), secret: [u8; 32]) -> Self {
+    pub(crate) fn new(seed: (u64, u64), secret: [u8; 32]) -> Self {
+        let mac = match Hmac::<Sha256>::new_from_slice(&secret) {
+            Ok(mac) => mac,
+            // HMAC takes keys of any length; kept total all the same.
+            Err(_) => Hmac::new(&Default::default()),
+        };
         Self {
             hasher: KeyHasher::new(seed),
-            secret,
+            seed,
+            mac,
+            made: RwLock::default(),
         }
+    }
+
+    /// Where an address is remembered.
+    pub(crate) fn origin(&self, host: &str, port: Option<u16>, effective: u16) -> u64 {
+        let port = port.map_or([0; 3], |p| {
+            let [high, low] = p.to_be_bytes();
+            [1, high, low]
+        });
+        let parts: [&[u8]; 3] = [host.as_bytes(), &port, &effective.to_be_bytes()];
+        self.hasher.key(Scope::Provider, &parts).0
     }
 
     /// The gate of a provider's own name and of nothing else.
@@ -36,16 +66,31 @@ impl Names {
 
     /// Hashes what must not be kept: a credential on its way into a gate's tuple.
     pub(crate) fn credential(&self, parts: &[&[u8]]) -> Credential {
-        let mut mac = self.mac();
+        let mut short = SipHasher13::new_with_keys(self.seed.0, self.seed.1);
+        for p in parts {
+            short.write(&(p.len() as u64).to_be_bytes());
+            short.write(p);
+        }
+        let short = short.finish128().as_u128();
+        if let Some(made) = self.made.read().get(&short) {
+            return *made;
+        }
+        let mut mac = self.mac.clone();
         for p in parts {
             mac.update(&(p.len() as u64).to_be_bytes());
             mac.update(p);
         }
-        Credential(truncate(&mac.finalize().into_bytes()))
+        let credential = Credential(truncate(&mac.finalize().into_bytes()));
+        let mut made = self.made.write();
+        if made.len() >= REMEMBERED {
+            made.clear();
+        }
+        made.insert(short, credential);
+        credential
     }
 
     pub(crate) fn stored(&self, scope: Scope, provider: &str, part: &[u8]) -> StoreKey {
-        let mut mac = self.mac();
+        let mut mac = self.mac.clone();
         mac.update(&[scope as u8]);
         mac.update(&(provider.len() as u64).to_be_bytes());
         mac.update(provider.as_bytes());
@@ -53,14 +98,6 @@ impl Names {
         StoreKey {
             provider: provider.to_owned(),
             gate: truncate(&mac.finalize().into_bytes()),
-        }
-    }
-
-    fn mac(&self) -> Hmac<Sha256> {
-        match Hmac::<Sha256>::new_from_slice(&self.secret) {
-            Ok(mac) => mac,
-            // HMAC takes keys of any length; kept total all the same.
-            Err(_) => Hmac::new(&Default::default()),
         }
     }
 }

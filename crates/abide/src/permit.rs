@@ -3,67 +3,18 @@
 //! Dropping it anywhere frees the place: unsent it is refunded, sent it counts as cancelled, so
 //! that a caller who leaves never leaks a place on the wire.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::{Context, Poll, ready};
 
 use abide_core::call::Call;
 use abide_core::provider::{Admit, Outcome, Pass, Request, Start, Ticket};
-use abide_core::queue::Urgency;
 use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
 use abide_core::{Finding, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use crate::admission::Admission;
 use crate::shard::{Grant, Handle, Shard, State};
-use crate::target::Target;
-
-/// Something to be done after leave to send was given and before the send: the commitment of a
-/// write's intent. An error says why nothing may be sent.
-pub type BeforeStart =
-    Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
-
-/// What an attempt asks admission with.
-#[derive(Clone)]
-pub struct Admission {
-    /// Where it goes.
-    pub target: Target,
-    /// How many units it costs.
-    pub cost: u32,
-    /// How urgent it is.
-    pub urgency: Urgency,
-    /// Whom to be fair to.
-    pub fair: u64,
-    /// Places on the wire that several providers share; one is taken before the start.
-    pub wire: Option<Arc<Semaphore>>,
-    /// To be done before the send.
-    pub before_start: Option<BeforeStart>,
-    /// The longest closing waited for, within the call's own limits; no bound when absent.
-    pub closing_max: Option<Duration>,
-}
-
-impl fmt::Debug for Admission {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admission")
-            .field("target", &self.target)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Admission {
-    /// A plain request to a target.
-    pub const fn to(target: Target) -> Self {
-        Self {
-            target,
-            cost: 1,
-            urgency: Urgency::NORMAL,
-            fair: 0,
-            wire: None,
-            before_start: None,
-            closing_max: None,
-        }
-    }
-}
 
 /// Leave to send one attempt; it has been stamped as sent.
 #[derive(Debug)]
@@ -77,6 +28,20 @@ pub struct Permit {
     wire: Option<OwnedSemaphorePermit>,
 }
 
+/// What came of asking for leave.
+pub(crate) enum Step {
+    /// Turned away, unsent.
+    Refused(Box<Refusal>),
+    /// It is stamped as sent.
+    Sent(Permit),
+    /// In line.
+    Wait(Waiting),
+    /// Leave to send; something is to be done first.
+    Granted(Unsent),
+    /// No place on the wire.
+    Wire,
+}
+
 impl Permit {
     /// Waits for leave to send, and stamps the send.
     ///
@@ -87,85 +52,69 @@ impl Permit {
         admission: &Admission,
         call: &mut Call,
     ) -> Result<Self, Box<Refusal>> {
-        let mut next = shard.with(|s, now| Self::ask(shard, s, now, None, admission, call));
+        let mut next = Self::ask(shard, None, admission, call);
         loop {
             next = match next {
-                Next::Sent(permit) => return Ok(permit),
-                Next::Refused(r) => return Err(r),
-                Next::Wait(ticket, rx) => {
-                    let waiting = Waiting {
-                        shard: Some(shard),
-                        ticket,
-                        rx,
-                    };
-                    match waiting.granted().await {
-                        Ok(pass) => {
-                            shard.with(|s, now| Self::place(shard, s, now, pass, admission, call))
-                        }
-                        Err(r) => {
-                            let now = shard.shared().clock.now();
-                            return Err(Box::new(call.turned_away(now, *r)));
-                        }
+                Step::Sent(permit) => return Ok(permit),
+                Step::Refused(r) => return Err(r),
+                Step::Wait(waiting) => match waiting.await {
+                    Ok(unsent) => unsent.place(admission, call),
+                    Err(r) => {
+                        let now = shard.shared().clock.now();
+                        return Err(Box::new(call.turned_away(now, *r)));
                     }
-                }
+                },
                 // A pass is not kept for a place: its slot would be spent in a burst later. With
                 // a place in hand, leave is asked for anew.
-                Next::Wire => {
+                Step::Wire => {
                     let place = match &admission.wire {
                         Some(wire) => Arc::clone(wire).acquire_owned().await.ok(),
                         None => None,
                     };
-                    shard.with(|s, now| Self::ask(shard, s, now, place, admission, call))
+                    Self::ask(shard, place, admission, call)
                 }
-                Next::Ready(pass, place) => {
-                    let mut unsent = Unsent {
-                        shard,
-                        pass: Some(pass),
-                    };
+                Step::Granted(unsent) => {
                     if let Some(before) = &admission.before_start
                         && let Err(why) = before().await
                     {
                         tracing::error!(why, "nothing is sent: its intent could not be written");
                         return Err(closed());
                     }
-                    let Some(pass) = unsent.pass.take() else {
-                        return Err(closed());
-                    };
-                    shard.with(|s, now| Self::start(shard, s, now, pass, place, call))
+                    unsent.start(call)
                 }
             };
         }
     }
 
-    fn ask(
+    /// Asks for leave; whoever waits has no place on the wire.
+    pub(crate) fn ask(
         shard: &Handle,
-        s: &mut State,
-        now: Instant,
         place: Option<OwnedSemaphorePermit>,
         admission: &Admission,
         call: &mut Call,
-    ) -> Next {
-        let limits = call.asks(now);
-        let gates = shard.gates(s, now, &admission.target);
-        let closing = admission.closing_max.map_or(Instant::FAR, |d| now.after(d));
-        let request = Request {
-            gates,
-            cost: admission.cost,
-            urgency: admission.urgency,
-            fair: admission.fair,
-            not_before: limits.not_before,
-            expires: limits.expires,
-            hold_limit: limits.hold_limit.min(closing),
-        };
-        match s.machine.admit(now, &request) {
-            Admit::Refuse(r) => Next::Refused(Box::new(call.turned_away(now, *r))),
-            // Whoever waits has no place on the wire.
-            Admit::Waiting(ticket) => Next::Wait(ticket, Shard::wait_for(s, ticket)),
-            Admit::Go(pass) if place.is_some() => {
-                Self::ready(shard, s, now, pass, place, admission, call)
+    ) -> Step {
+        shard.with(|s, now| {
+            let limits = call.asks(now);
+            let gates = shard.gates(s, now, &admission.target);
+            let closing = admission.closing_max.map_or(Instant::FAR, |d| now.after(d));
+            let request = Request {
+                gates,
+                cost: admission.cost,
+                urgency: admission.urgency,
+                fair: admission.fair,
+                not_before: limits.not_before,
+                expires: limits.expires,
+                hold_limit: limits.hold_limit.min(closing),
+            };
+            match s.machine.admit(now, &request) {
+                Admit::Refuse(r) => Step::Refused(Box::new(call.turned_away(now, *r))),
+                Admit::Waiting(ticket) => Step::Wait(Waiting::new(shard, s, ticket)),
+                Admit::Go(pass) if place.is_some() => {
+                    Self::ready(shard, s, now, pass, place, admission, call)
+                }
+                Admit::Go(pass) => Self::place(shard, s, now, pass, admission, call),
             }
-            Admit::Go(pass) => Self::place(shard, s, now, pass, admission, call),
-        }
+        })
     }
 
     /// Takes a place on the wire for a pass, or gives the pass back until there is one.
@@ -176,14 +125,14 @@ impl Permit {
         pass: Pass,
         admission: &Admission,
         call: &mut Call,
-    ) -> Next {
+    ) -> Step {
         let place = match &admission.wire {
             None => None,
             Some(wire) => match Arc::clone(wire).try_acquire_owned() {
                 Ok(place) => Some(place),
                 Err(_) => {
                     s.machine.settle(now, pass, &Outcome::NotSent);
-                    return Next::Wire;
+                    return Step::Wire;
                 }
             },
         };
@@ -198,9 +147,13 @@ impl Permit {
         place: Option<OwnedSemaphorePermit>,
         admission: &Admission,
         call: &mut Call,
-    ) -> Next {
-        if admission.before_start.is_some() {
-            return Next::Ready(pass, place);
+    ) -> Step {
+        if admission.two_steps || admission.before_start.is_some() {
+            return Step::Granted(Unsent {
+                shard: Arc::clone(shard),
+                pass: Some(pass),
+                wire: place,
+            });
         }
         Self::start(shard, s, now, pass, place, call)
     }
@@ -212,18 +165,18 @@ impl Permit {
         pass: Pass,
         wire: Option<OwnedSemaphorePermit>,
         call: &mut Call,
-    ) -> Next {
+    ) -> Step {
         match s.machine.start(now, pass) {
             Start::Go(pass) => {
                 call.sent(now);
-                Next::Sent(Self {
+                Step::Sent(Self {
                     shard: Arc::clone(shard),
                     pass: Some(pass),
                     head: None,
                     wire,
                 })
             }
-            Start::Back(ticket) => Next::Wait(ticket, Shard::wait_for(s, ticket)),
+            Start::Back(ticket) => Step::Wait(Waiting::new(shard, s, ticket)),
         }
     }
 
@@ -267,23 +220,34 @@ impl Drop for Permit {
     }
 }
 
-enum Next {
-    Refused(Box<Refusal>),
-    Sent(Permit),
-    Wait(Ticket, oneshot::Receiver<Grant>),
-    /// Leave to send, and a place on the wire; something is to be done first.
-    Ready(Pass, Option<OwnedSemaphorePermit>),
-    /// No place on the wire.
-    Wire,
-}
-
 /// A pass that waits for what is to be done before its start; dropping it is a refund.
-struct Unsent<'a> {
-    shard: &'a Handle,
+pub(crate) struct Unsent {
+    shard: Handle,
     pass: Option<Pass>,
+    wire: Option<OwnedSemaphorePermit>,
 }
 
-impl Drop for Unsent<'_> {
+impl Unsent {
+    /// Stamps the send.
+    pub(crate) fn start(mut self, call: &mut Call) -> Step {
+        let (pass, wire) = (self.pass.take(), self.wire.take());
+        let Some(pass) = pass else {
+            return Step::Refused(closed());
+        };
+        self.shard
+            .with(|s, now| Permit::start(&self.shard, s, now, pass, wire, call))
+    }
+
+    fn place(mut self, admission: &Admission, call: &mut Call) -> Step {
+        let Some(pass) = self.pass.take() else {
+            return Step::Refused(closed());
+        };
+        self.shard
+            .with(|s, now| Permit::place(&self.shard, s, now, pass, admission, call))
+    }
+}
+
+impl Drop for Unsent {
     fn drop(&mut self) {
         if let Some(pass) = self.pass.take() {
             self.shard
@@ -293,24 +257,44 @@ impl Drop for Unsent<'_> {
 }
 
 /// A place in line; dropping it frees it at once.
-struct Waiting<'a> {
-    shard: Option<&'a Handle>,
+pub(crate) struct Waiting {
+    shard: Option<Handle>,
     ticket: Ticket,
     rx: oneshot::Receiver<Grant>,
 }
 
-impl Waiting<'_> {
-    async fn granted(mut self) -> Grant {
-        let grant = (&mut self.rx).await;
-        // The pass or the refusal is in hand: there is no place left to free.
-        self.shard = None;
-        grant.unwrap_or_else(|_| Err(closed()))
+impl Waiting {
+    fn new(shard: &Handle, s: &mut State, ticket: Ticket) -> Self {
+        Self {
+            shard: Some(Arc::clone(shard)),
+            ticket,
+            rx: Shard::wait_for(s, ticket),
+        }
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Future for Waiting {
+    type Output = Result<Unsent, Box<Refusal>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let grant = ready!(Pin::new(&mut self.rx).poll(cx));
+        // The pass or the refusal is in hand: there is no place left to free.
+        let shard = self.shard.take();
+        Poll::Ready(match (grant, shard) {
+            (Ok(Ok(pass)), Some(shard)) => Ok(Unsent {
+                shard,
+                pass: Some(pass),
+                wire: None,
+            }),
+            (Ok(Err(r)), _) => Err(r),
+            _ => Err(closed()),
+        })
+    }
+}
+
+impl Drop for Waiting {
     fn drop(&mut self) {
-        if let Some(shard) = self.shard {
+        if let Some(shard) = &self.shard {
             shard.abandon(self.ticket);
         }
     }

@@ -184,7 +184,8 @@ impl Response {
             return;
         };
         if let (None, Some(watch)) = (failure, self.watch.take())
-            && let Some(late) = watch.finding(&self.inner, permit.provider(), self.ended)
+            && let Some(late) =
+                watch.finding(self.inner.headers(), None, permit.provider(), self.ended)
         {
             permit.observe(&late);
             self.late = late.verdict != self.finding.verdict;

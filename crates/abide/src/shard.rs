@@ -16,6 +16,7 @@ use abide_core::refusal::Refusal;
 use abide_core::{Instant, Scope, Skew};
 use abide_profile::Profile;
 use abide_store::{StoreKey, StoredGate};
+use http::Method;
 use parking_lot::Mutex;
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Notify, oneshot};
@@ -106,14 +107,12 @@ impl Shard {
 
     /// Whether a request may be repeated: by its method, unless the profile knows that it only
     /// reads.
-    pub(crate) fn safety(&self, request: &reqwest::Request) -> Safety {
-        let by_method = Safety::of(request.method());
+    pub(crate) fn safety(&self, method: &Method, path: &str, body: Option<&[u8]>) -> Safety {
+        let by_method = Safety::of(method);
         if by_method == Safety::Read {
             return by_method;
         }
-        let body = request.body().and_then(reqwest::Body::as_bytes);
-        let path = request.url().path();
-        match self.profile.only_reads(request.method(), path, body) {
+        match self.profile.only_reads(method, path, body) {
             true => Safety::Read,
             false => by_method,
         }

@@ -6,15 +6,17 @@
 //! since an unknown scope must be read as the widest.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use abide_core::{GateClass, Scope};
 use abide_profile::{Asking, Profile};
 use http::{HeaderMap, HeaderName, Method};
+use smallvec::SmallVec;
 use url::Url;
 
+use crate::account::account;
 use crate::names::{Credential, Names};
+use crate::place::Place;
 use crate::shard::Handle;
 use crate::shared::Shared;
 
@@ -70,8 +72,11 @@ pub struct Target {
     /// The provider's name.
     pub provider: Arc<str>,
     pub(crate) profile: Arc<Profile>,
-    pub(crate) gates: Vec<TargetGate>,
+    pub(crate) gates: Gates,
 }
+
+/// Most requests pass no more gates than fit here without allocating.
+pub(crate) type Gates = SmallVec<[TargetGate; 4]>;
 
 /// A gate that a request passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,33 +115,45 @@ impl Target {
         url: &Url,
         headers: &HeaderMap,
     ) -> Option<Self> {
-        let (provider, profile) = provider_of(shared, url)?;
-        let account = account(&shared.names, &profile, url, headers);
-        let asking = Asking {
-            method,
-            host: host_of(url)?,
-            path: url.path(),
-            query: url.query(),
-            headers,
-            credential: account.as_ref().map(|a| &a.bytes()[..]),
-        };
-        let gates = profile.gates().passed(&asking);
-        let gates = gates.into_iter().map(|g| TargetGate {
-            scope: g.scope,
-            class: g.class,
-            family: g.family.map(|family| shared.names.family(g.scope, &family)),
-            cost: g.cost,
-            part: match g.key.as_slice() {
-                [] => Credential::default(),
-                key => shared.names.credential(&[key]),
-            },
-        });
+        let place = Place::of_url(url)?;
+        let (provider, profile) = place.provider(shared);
+        let gates = gates(&shared.names, &profile, method, &place, headers);
         Some(Self {
             provider: provider.into(),
-            gates: gates.collect(),
+            gates,
             profile,
         })
     }
+}
+
+/// The gates that a request to a place passes, widest first.
+pub(crate) fn gates(
+    names: &Names,
+    profile: &Profile,
+    method: &Method,
+    place: &Place<'_>,
+    headers: &HeaderMap,
+) -> Gates {
+    let account = account(names, profile, place, headers);
+    let asking = Asking {
+        method,
+        host: place.host,
+        path: place.path,
+        query: place.query,
+        headers,
+        credential: account.as_ref().map(|a| &a.bytes()[..]),
+    };
+    let gates = profile.gates().passed(&asking).map(|g| TargetGate {
+        scope: g.scope,
+        class: g.class,
+        family: g.family.map(|family| names.family(g.scope, &family)),
+        cost: g.cost,
+        part: match g.key.as_slice() {
+            [] => Credential::default(),
+            key => names.credential(&[key]),
+        },
+    });
+    gates.collect()
 }
 
 impl Target {
@@ -195,92 +212,16 @@ pub(crate) fn drop_credentials(headers: &mut HeaderMap, profile: &Profile) {
     }
 }
 
-/// The provider of an address and its profile: a configured one, one of the catalogue, or the
-/// origin itself.
-fn provider_of(shared: &Shared, url: &Url) -> Option<(String, Arc<Profile>)> {
-    let host = host_of(url)?;
-    let port = url.port_or_known_default().unwrap_or(0);
-    let known = || shared.catalogue.find(host, port, url.path());
-    if let Some(named) = shared.namer.as_ref().and_then(|namer| namer(host, port)) {
-        let told = named.profile.as_deref().unwrap_or(&named.provider);
-        if let Some(profile) = shared.catalogue.get(told) {
-            return Some((named.provider, profile));
-        }
-        return Some(match known() {
-            // Of several services of one host each has limits and words of its own.
-            Some(p) if !p.told().paths.is_empty() => {
-                (format!("{}+{}", named.provider, p.name()), p)
-            }
-            Some(p) => (named.provider, p),
-            None => (named.provider, shared.catalogue.generic()),
-        });
-    }
-    match known() {
-        Some(profile) => Some((profile.provider(host), profile)),
-        None => Some((provider_name(url)?, shared.catalogue.generic())),
-    }
-}
-
-/// The host of an address. The dot of a fully qualified name makes no other provider of it.
-fn host_of(url: &Url) -> Option<&str> {
-    let host = url.host_str()?;
-    Some(host.strip_suffix('.').unwrap_or(host))
-}
-
-/// The generic provider's name of an origin.
-fn provider_name(url: &Url) -> Option<String> {
-    let mut name = host_of(url)?.to_owned();
-    if let Some(port) = url.port() {
-        let _ = write!(name, ":{port}");
-    }
-    Some(name)
-}
-
-fn account(names: &Names, profile: &Profile, url: &Url, headers: &HeaderMap) -> Option<Credential> {
-    let mut parts: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    let secrets = headers.iter().filter(|(name, _)| {
-        // Cookies change from answer to answer; they name no account that lasts.
-        is_secret_header(name) && !name.as_str().contains("cookie") || is_own_header(profile, name)
-    });
-    for (name, value) in secrets {
-        parts.push((name.as_str().into(), value.as_bytes().to_vec()));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        let password = url.password().unwrap_or_default();
-        parts.push((url.username().into(), password.into()));
-    }
-    if url.query().is_some() {
-        for (name, value) in url.query_pairs() {
-            // A word that only sounds like a secret may be that of a page: it makes no account.
-            if is_known_secret(&name) || is_own_parameter(profile, &name) {
-                parts.push((Vec::new(), value.into_owned().into_bytes()));
-            }
-        }
-    }
-    if let Some(n) = profile.told().credential.segment
-        && let Some(segment) = url.path().split('/').nth(n)
-    {
-        parts.push((Vec::new(), segment.into()));
-    }
-    if parts.is_empty() {
-        return None;
-    }
-    // In whatever order they were put in, they are the same account's.
-    parts.sort();
-    let parts: Vec<&[u8]> = parts.iter().flat_map(|(name, v)| [&name[..], v]).collect();
-    Some(names.credential(&parts))
-}
-
-fn is_own_header(profile: &Profile, name: &HeaderName) -> bool {
+pub(crate) fn is_own_header(profile: &Profile, name: &HeaderName) -> bool {
     let own = &profile.told().credential.headers;
     own.iter().any(|h| h.eq_ignore_ascii_case(name.as_str()))
 }
 
-fn is_own_parameter(profile: &Profile, name: &str) -> bool {
+pub(crate) fn is_own_parameter(profile: &Profile, name: &str) -> bool {
     profile.told().credential.query.iter().any(|q| q == name)
 }
 
-fn is_known_secret(name: &str) -> bool {
+pub(crate) fn is_known_secret(name: &str) -> bool {
     SECRET_PARAMS.iter().any(|s| name.eq_ignore_ascii_case(s))
 }
 
@@ -357,13 +298,14 @@ mod tests {
     }
 
     fn account_of(url: &str) -> Option<Credential> {
+        account_with(url, &HeaderMap::new())
+    }
+
+    fn account_with(url: &str, headers: &HeaderMap) -> Option<Credential> {
         let generic = abide_profile::Catalogue::built_in().generic();
-        account(
-            &Names::new((1, 2), [7; 32]),
-            &generic,
-            &Url::parse(url).unwrap(),
-            &HeaderMap::new(),
-        )
+        let url = Url::parse(url).unwrap();
+        let place = Place::of_url(&url).unwrap();
+        account(&Names::new((1, 2), [7; 32]), &generic, &place, headers)
     }
 
     #[test]
@@ -405,15 +347,9 @@ mod tests {
 
     #[test]
     fn the_order_of_credentials_makes_no_other_account() {
-        let generic = abide_profile::Catalogue::built_in().generic();
         let of = |names: [(&'static str, &'static str); 2]| {
             let headers = names.map(|(n, v)| (HeaderName::from_static(n), v.parse().unwrap()));
-            account(
-                &Names::new((1, 2), [7; 32]),
-                &generic,
-                &Url::parse("https://a.example/").unwrap(),
-                &headers.into_iter().collect(),
-            )
+            account_with("https://a.example/", &headers.into_iter().collect())
         };
         let (key, token) = (("x-api-key", "1"), ("x-token", "2"));
         assert_eq!(of([key, token]), of([token, key]));

@@ -21,7 +21,7 @@ use http::{HeaderMap, Method};
 pub use self::body::{BodyMatch, Parts};
 pub use self::policy::{ClassifyPolicy, HintZero, HoldOn};
 pub use self::retry::RetryOn;
-pub use self::transport::{Phase, Transport, TransportKind, of_failure, of_transport};
+pub use self::transport::{Phase, Transport, TransportKind, of_failure, of_transport, of_unknown};
 
 use crate::finding::{Finding, Reading};
 use crate::signal::Signal;

@@ -65,6 +65,14 @@ pub fn of_failure(transport: &Transport, policy: &ClassifyPolicy) -> Finding {
     finding
 }
 
+/// What a failure means of which nobody knows how far the exchange had come, or whether it was the
+/// provider's at all: this one attempt came to nothing. It may have been sent.
+pub const fn of_unknown() -> Finding {
+    let mut finding = Finding::of(Verdict::Unavailable);
+    finding.health = Health::Neutral;
+    finding
+}
+
 /// What a failure of the exchange means: the provider is unavailable.
 ///
 /// A body that broke off says something about that one answer only, since its head did arrive.

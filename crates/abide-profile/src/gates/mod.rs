@@ -10,7 +10,7 @@ mod request;
 use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::{GateClass, Moment, Scope};
 
-pub use self::request::{Asking, Passed};
+pub use self::request::{Asking, Key, Passed};
 
 use self::own::{By, Own, any, split};
 use self::request::{append, parameter, route, segment};
@@ -131,8 +131,8 @@ impl Gates {
     }
 
     /// The gates a request passes, widest first.
-    pub fn passed(&self, asking: &Asking<'_>) -> Vec<Passed> {
-        let fits = |o: &&Own| {
+    pub fn passed<'a>(&'a self, asking: &'a Asking<'_>) -> impl Iterator<Item = Passed> + 'a {
+        let fits = move |o: &&Own| {
             o.only
                 .is_none_or(|with| with == asking.credential.is_some())
                 && (o.methods.is_empty() || o.methods.contains(asking.method))
@@ -144,12 +144,11 @@ impl Gates {
             .iter()
             .filter(fits)
             .take(MOST)
-            .map(|o| self.pass(o, asking))
-            .collect()
+            .map(move |o| self.pass(o, asking))
     }
 
     fn pass(&self, own: &Own, asking: &Asking<'_>) -> Passed {
-        let (mut key, mut bucket) = (Vec::new(), Vec::new());
+        let (mut key, mut bucket) = (Key::new(), Key::new());
         let mut put = |part: &[u8]| append(&mut key, part);
         if own.class != GateClass::PLAIN {
             put(own.name.as_bytes());

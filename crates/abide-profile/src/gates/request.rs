@@ -2,6 +2,7 @@
 
 use abide_core::{GateClass, Scope};
 use http::{HeaderMap, Method};
+use smallvec::SmallVec;
 
 /// What a request shows of itself.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,9 @@ pub struct Asking<'a> {
     pub credential: Option<&'a [u8]>,
 }
 
+/// What a gate is keyed by. Most keys are a hash or nothing, and a plain request must not allocate.
+pub type Key = SmallVec<[u8; 32]>;
+
 /// A gate that a request passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passed {
@@ -28,16 +32,16 @@ pub struct Passed {
     /// Which of the provider's own gates it is.
     pub class: GateClass,
     /// What it is keyed by, beside provider and scope.
-    pub key: Vec<u8>,
+    pub key: Key,
     /// Where the server will name the bucket it belongs to: what it is keyed by, the bucket
     /// aside.
-    pub family: Option<Vec<u8>>,
+    pub family: Option<Key>,
     /// What the request costs there, in units of the gate's limits.
     pub cost: u32,
 }
 
 /// Adds a part to a key: with its length, so that parts do not run together.
-pub(super) fn append(key: &mut Vec<u8>, part: &[u8]) {
+pub(super) fn append(key: &mut Key, part: &[u8]) {
     key.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes());
     key.extend_from_slice(part);
 }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use abide_core::call::{Attempt as Ended, Call, CallPolicy, Plan, Safety};
+use abide_core::call::{Call, CallPolicy, Plan, Safety};
 use abide_core::provider::Outcome;
 use abide_core::refusal::Refusal;
 use abide_core::{Finding, Verdict};
@@ -19,12 +19,14 @@ use parking_lot::Mutex;
 
 pub use said::Said;
 
-use said::Read;
+use said::Heard;
 
+use crate::admission::Admission;
 use crate::client::{CallOptions, within};
 use crate::error::{LastAnswer, TurnedAway};
+use crate::exchange::{self, Broke};
 use crate::governor::Governor;
-use crate::permit::{Admission, Permit};
+use crate::permit::Permit;
 use crate::shard::Handle;
 use crate::target::Target;
 
@@ -216,8 +218,8 @@ impl Governor {
                     return Ok(value);
                 }
                 Some(Err(failed)) => {
-                    let read = calling.read(&failed.said);
-                    if let Some(turned) = calling.ends(permit, &read) {
+                    let heard = calling.hear(&failed.said);
+                    if let Some(turned) = calling.ends(permit, &heard) {
                         let error = failed.error;
                         return Err(CallError::Failed { error, turned });
                     }
@@ -232,7 +234,7 @@ impl Governor {
         let shard = self.provider(provider);
         let target = Target::of_provider(&shard);
         let at = self.clock().moment();
-        let finding = said.read(&shard, &Method::GET, at).finding;
+        let finding = said.hear(&shard, &Method::GET, at).read.finding;
         shard.with(|s, now| {
             let gates = shard.gates(s, now, &target);
             s.machine.report(now, &gates, &finding);
@@ -273,60 +275,38 @@ impl<'a> Calling<'a> {
         acquired.map_err(|refusal| CallError::Refused(self.turned(*refusal, None)))
     }
 
-    fn read(&self, said: &Said) -> Read {
+    fn hear(&self, said: &Said) -> Heard {
         let at = self.shard.shared().clock.moment();
-        said.read(self.shard, &self.method, at)
+        said.hear(self.shard, &self.method, at)
     }
 
     /// What a success means: what its head told, if that was told.
     fn success(&self, said: Option<&Said>) -> Finding {
-        let told = said.map(|said| self.read(said).finding);
+        let told = said.map(|said| self.hear(said).read.finding);
         told.unwrap_or_else(Finding::success)
     }
 
     /// Settles a failed attempt; `None` when there is to be another.
-    fn ends(&mut self, permit: Permit, read: &Read) -> Option<Box<TurnedAway>> {
+    fn ends(&mut self, permit: Permit, heard: &Heard) -> Option<Box<TurnedAway>> {
+        let read = &heard.read;
         permit.observe(&read.finding);
-        let ended = Ended {
-            finding: &read.finding,
-            retry_on: read.retry_on,
-            cause: read.cause,
-            unsent: read.unsent,
-            kept: true,
-        };
-        let dice = self.shard.shared().dice();
-        let call = &mut self.call;
-        let plan = self
-            .shard
-            .with(|s, now| call.plan(now, &ended, s.machine.budget(), dice));
-        let finding = read.finding.clone();
-        permit.settle(&match read.unsent {
-            true => Outcome::Unreached(finding),
-            false => Outcome::Answered(finding),
-        });
-        let mut refusal = match plan {
+        let plan = exchange::plan(self.shard, &self.target, &mut self.call, read, true);
+        permit.settle(&read.outcome());
+        let refusal = match plan {
             Plan::Again => return None,
             Plan::Fail(refusal) => *refusal,
             Plan::Return => self.call.give_up(&read.finding),
         };
-        if refusal.retry_at.is_none() && read.finding.holds {
-            // Nobody said when, but the hold that was opened for it knows.
-            refusal.retry_at = self.shard.held(&self.target).map(|h| h.retry_at());
-        }
-        Some(self.turned(refusal, Some(read)))
+        Some(self.turned(refusal, Some(heard)))
     }
 
-    fn turned(&self, refusal: Refusal, read: Option<&Read>) -> Box<TurnedAway> {
-        Box::new(TurnedAway {
-            refusal,
-            provider: Arc::clone(self.shard.name()),
-            last: read.and_then(|r| r.status).map(|status| LastAnswer {
-                status,
-                sample: bytes::Bytes::new(),
-            }),
-            transport: read.and_then(|r| r.transport),
-            cause: None,
-            at: self.shard.shared().clock.moment(),
-        })
+    fn turned(&self, refusal: Refusal, heard: Option<&Heard>) -> Box<TurnedAway> {
+        let at = self.shard.shared().clock.moment();
+        let last = heard.and_then(|h| h.status).map(|status| LastAnswer {
+            status,
+            sample: bytes::Bytes::new(),
+        });
+        let broke = heard.and_then(|h| h.transport).map(Broke::from);
+        exchange::turned(self.shard, refusal, at, last, broke)
     }
 }

@@ -6,13 +6,13 @@
 
 use std::time::Duration;
 
-use abide_core::budget::RepeatCause;
-use abide_core::classify::{Answer, RequestView, Transport, TransportKind, classify, of_failure};
+use abide_core::classify::{Answer, RequestView, Transport, classify};
 use abide_core::finding::{Ask, AskSource};
 use abide_core::{Finding, GateClass, Moment, Scope, Verdict, WallTime, signal};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
+use crate::exchange::Read;
 use crate::shard::Handle;
 
 /// What an attempt came to.
@@ -46,11 +46,8 @@ enum When {
 }
 
 /// What a saying means for a call.
-pub(crate) struct Read {
-    pub(crate) finding: Finding,
-    pub(crate) retry_on: bool,
-    pub(crate) cause: RepeatCause,
-    pub(crate) unsent: bool,
+pub(crate) struct Heard {
+    pub(crate) read: Read,
     pub(crate) transport: Option<Transport>,
     pub(crate) status: Option<StatusCode>,
 }
@@ -142,26 +139,16 @@ impl Said {
     }
 
     /// What it means to a provider.
-    pub(crate) fn read(&self, shard: &Handle, method: &Method, at: Moment) -> Read {
-        let policy = shard.classify();
+    pub(crate) fn hear(&self, shard: &Handle, method: &Method, at: Moment) -> Heard {
+        let (mut transport, mut status) = (None, None);
         let mut read = match &self.what {
             What::Answer(told) => {
-                let finding = judged(told, shard, method, at);
-                let retry_on = policy.retry_on.covers(told.status, &finding);
-                Read::of(finding, retry_on, Some(told.status))
+                status = Some(told.status);
+                Read::of_answer(shard, told.status, judged(told, shard, method, at))
             }
             What::Failure(t) => {
-                let mut read = Read::of(
-                    of_failure(t, policy),
-                    policy.retry_on.covers_transport(t),
-                    None,
-                );
-                read.transport = Some(*t);
-                read.unsent = t.phase.is_unsent();
-                if t.kind == TransportKind::Timeout {
-                    read.cause = RepeatCause::Timeout;
-                }
-                read
+                transport = Some(*t);
+                Read::of_failure(shard, t)
             }
             What::Verdict(verdict) => {
                 let mut finding = Finding::of(*verdict);
@@ -171,17 +158,20 @@ impl Said {
                     _ => Scope::Request,
                 };
                 // A status that means the same, since lists of what is tried again speak of them.
-                let status = match verdict {
+                let alike = match verdict {
                     Verdict::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
                     _ => StatusCode::OK,
                 };
-                finding.holds = verdict.is_refusal() || policy.hold_on.covers(status);
-                let retry_on = policy.retry_on.covers(status, &finding);
-                Read::of(finding, retry_on, None)
+                finding.holds = verdict.is_refusal() || shard.classify().hold_on.covers(alike);
+                Read::of_answer(shard, alike, finding)
             }
         };
         self.complete(&mut read, at);
-        read
+        Heard {
+            read,
+            transport,
+            status,
+        }
     }
 
     fn complete(&self, read: &mut Read, at: Moment) {
@@ -208,22 +198,6 @@ impl Said {
         if let Some(again) = self.again {
             finding.again = Some(again);
             read.retry_on = again;
-        }
-    }
-}
-
-impl Read {
-    fn of(finding: Finding, retry_on: bool, status: Option<StatusCode>) -> Self {
-        Self {
-            cause: match finding.verdict.is_refusal() {
-                true => RepeatCause::Refusal,
-                false => RepeatCause::Failure,
-            },
-            finding,
-            retry_on,
-            unsent: false,
-            transport: None,
-            status,
         }
     }
 }

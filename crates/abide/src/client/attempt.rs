@@ -1,27 +1,31 @@
 //! The path of one call: admit, start, send, read, classify, observe, plan.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use abide_core::budget::RepeatCause;
-use abide_core::call::{Attempt, Call, CallPolicy, Plan};
-use abide_core::classify::{Answer, RequestView, Transport, TransportKind, of_transport};
-use abide_core::provider::Outcome;
+use abide_core::call::{Call, CallPolicy, Plan, Safety};
+use abide_core::classify::RequestView;
 use abide_core::refusal::Refusal;
-use abide_core::{Finding, Instant, Moment, Scope, Signal, signal};
-use abide_profile::{MAX_BODY, Wants};
+use abide_core::{Finding, Instant, Moment, Scope};
+use abide_profile::Wants;
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 
 use super::hooks::{Hooks, Refused};
 use super::redirect;
-use super::request::{accepts_json, outgoing, within};
+use super::request::{outgoing, within};
 use super::{CallOptions, Client};
-use crate::error::{Error, LastAnswer, TurnedAway};
-use crate::inspect::{self, Sampled, Watch};
-use crate::permit::{Admission, Permit};
+use crate::admission::Admission;
+use crate::cause::Cause;
+use crate::error::{Error, LastAnswer};
+use crate::exchange::{self, Broke, Head, Read, accepts_json, sample_size};
+use crate::inspect::Sampled;
+use crate::permit::Permit;
+use crate::place::Place;
 use crate::response::{BodyError, Response};
+use crate::secrets::Secrets;
 use crate::shard::Handle;
 use crate::target::Target;
 use crate::transport;
@@ -30,14 +34,13 @@ use crate::transport;
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// One exchange: an answer as far as it was looked at, or what it failed of.
-type Exchange = Result<Seen, Transport>;
+type Exchange = Result<Seen, Broke>;
 
 /// An answer as far as it was looked at before anything was decided.
 struct Seen {
     inner: reqwest::Response,
-    signal: Signal,
+    head: Head,
     sampled: Sampled,
-    wants: Wants,
 }
 
 impl Client {
@@ -62,13 +65,16 @@ impl Client {
             *request.timeout_mut() = Some(t);
         }
         let known = options.target.clone();
-        let Some(mut target) =
-            known.or_else(|| governor.target(request.method(), request.url(), request.headers()))
-        else {
+        let route = match known {
+            Some(target) => Some((governor.provider_of(&target), target)),
+            None => self.route(&request),
+        };
+        let Some((mut shard, mut target)) = route else {
             return Err(Error::Request("its URL names no host".to_owned()));
         };
-        let mut shard = governor.provider_of(&target);
-        let safety = options.safety.unwrap_or_else(|| shard.safety(&request));
+        let safety = options
+            .safety
+            .unwrap_or_else(|| safety_of(&shard, &request));
         let mut call = Call::new(self.policy(options), safety, shared.clock.now());
         loop {
             let mut permit = self
@@ -78,7 +84,7 @@ impl Client {
             let view = RequestView {
                 method: &method,
                 path: &path,
-                accepts_json: accepts_json(&request) || shard.profile().expects_json(),
+                accepts_json: accepts_json(request.headers()) || shard.profile().expects_json(),
             };
             let (sent, again) = outgoing(&mut request, &call);
             self.inner.sent.fetch_add(1, Ordering::Relaxed);
@@ -102,7 +108,10 @@ impl Client {
                         }
                     }
                 }
-                Err(e) => Err(transport::read(&e, false)),
+                Err(e) => Err(Broke {
+                    transport: transport::read(&e, false),
+                    cause: Some(Cause::of(&e, &secrets(&request, &shard), shard.profile())),
+                }),
             };
             permit.head = None;
             let read = self.read(&shard, &view, &exchange);
@@ -132,10 +141,10 @@ impl Client {
                             }
                             Ok(()) => return Ok(response),
                             Err(BodyError::Broken(t)) => {
-                                let mut read = self.read(&shard, &view, &Err(t));
+                                let mut read = self.read(&shard, &view, &Err(t.into()));
                                 read.retry_on |=
                                     H::REPEATS_BODIES && shard.classify().retry_on.repeats();
-                                (read, None, Some(t))
+                                (read, None, Some(t.into()))
                             }
                             Err(e) => return Err(e.into()),
                         };
@@ -171,11 +180,10 @@ impl Client {
                     }
                     redirect::follow(&mut request, status, to, shard.profile());
                     call.redirected(not_before);
-                    let next = governor.target(request.method(), request.url(), request.headers());
-                    target = next.ok_or_else(|| redirects(&shard, "to no host".into()))?;
-                    shard = governor.provider_of(&target);
+                    let next = self.route(&request);
+                    (shard, target) = next.ok_or_else(|| redirects(&shard, "to no host".into()))?;
                     if options.safety.is_none() {
-                        call.set_safety(shard.safety(&request));
+                        call.set_safety(safety_of(&shard, &request));
                     }
                 }
                 (Plan::Again, Ok(seen)) => {
@@ -183,7 +191,7 @@ impl Client {
                     self.drained(response, 0, &call).await;
                 }
                 (Plan::Again | Plan::Return, Err(_)) => {
-                    permit.settle(&outcome(&read));
+                    permit.settle(&read.outcome());
                 }
                 (Plan::Fail(refusal), Ok(seen)) => {
                     let status = seen.inner.status();
@@ -191,6 +199,7 @@ impl Client {
                     let keep = shard.classify().body_sample;
                     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
                     let sample = self.drained(response, keep, &call).await;
+                    let sample = struck(sample, &secrets(&request, &shard), &shard);
                     return Err(turned(
                         &shard,
                         *refusal,
@@ -199,9 +208,9 @@ impl Client {
                         None,
                     ));
                 }
-                (Plan::Fail(refusal), Err(t)) => {
-                    permit.settle(&outcome(&read));
-                    return Err(turned(&shard, *refusal, at, None, Some(t)));
+                (Plan::Fail(refusal), Err(broke)) => {
+                    permit.settle(&read.outcome());
+                    return Err(turned(&shard, *refusal, at, None, Some(broke)));
                 }
             }
         }
@@ -217,6 +226,12 @@ impl Client {
             .unwrap_or_default()
     }
 
+    fn route(&self, request: &reqwest::Request) -> Option<(Handle, Target)> {
+        let place = Place::of_url(request.url())?;
+        let governor = &self.inner.governor;
+        governor.route(request.method(), &place, request.headers())
+    }
+
     /// May this be sent again? The core says, and whoever makes the call may give up.
     fn plan(
         &self,
@@ -227,28 +242,13 @@ impl Client {
         again: bool,
         hooks: &mut impl Hooks,
     ) -> Plan {
-        let attempt = Attempt {
-            finding: &read.finding,
-            retry_on: read.retry_on,
-            cause: read.cause,
-            unsent: read.unsent,
-            kept: again,
-        };
-        let dice = shard.shared().dice();
-        let mut plan = shard.with(|s, now| call.plan(now, &attempt, s.machine.budget(), dice));
+        let plan = exchange::plan(shard, target, call, read, again);
         let now = shard.shared().clock.now();
         if matches!(plan, Plan::Again)
             && read.finding.holds
             && !hooks.repeats_after(now, &read.finding)
         {
             return Plan::Fail(Box::new(call.give_up(&read.finding)));
-        }
-        if let Plan::Fail(r) = &mut plan
-            && r.retry_at.is_none()
-            && read.finding.holds
-        {
-            // Nobody said when, but the hold that was opened for it knows.
-            r.retry_at = shard.held(target).map(|h| h.retry_at());
         }
         plan
     }
@@ -262,14 +262,13 @@ impl Client {
         hooks: &mut impl Hooks,
     ) -> Result<Permit, Error> {
         let admission = Admission {
-            target: target.clone(),
             cost: options.cost.max(1),
             urgency: options.urgency,
             fair: options.fair,
             wire: options.wire.clone(),
             // Only a write has an intent to commit, and a redirect may make one of a read.
             before_start: options.before_start.clone().filter(|_| call.writes()),
-            closing_max: None,
+            ..Admission::to(target.clone())
         };
         match hooks.acquire(shard, &admission, call).await {
             Ok(permit) => Ok(permit),
@@ -289,25 +288,16 @@ impl Client {
         at: Moment,
         permit: &mut Permit,
     ) -> Seen {
-        let (status, headers) = (inner.status(), inner.headers());
-        let signal = shard.skewed(|skew| signal::read(status, headers, at, skew));
-        let answer = head(&signal, headers);
-        let wants = inspect::wants(shard.profile(), view, &answer);
-        let mut sampled = Sampled::default();
-        if wants == Wants::Before {
-            let by_head = inspect::judged(shard.profile(), view, &answer, shard.classify());
-            if by_head.holds && shard.profile().rules().head_decides(view, &answer) {
-                permit.observe(&by_head);
-            }
-            // Should the caller leave meanwhile, this is what is known.
-            permit.head = by_head.holds.then_some(by_head);
-            sampled = Sampled::read(&mut inner, sample_size(shard)).await;
-        }
+        let parts = (inner.status(), inner.headers());
+        let head = Head::read(shard, view, parts, at, permit);
+        let sampled = match head.wants {
+            Wants::Before => Sampled::read(&mut inner, sample_size(shard)).await,
+            _ => Sampled::default(),
+        };
         Seen {
             inner,
-            signal,
+            head,
             sampled,
-            wants,
         }
     }
 
@@ -315,43 +305,19 @@ impl Client {
         match e {
             Ok(seen) => {
                 let (status, headers) = (seen.inner.status(), seen.inner.headers());
-                let mut answer = head(&seen.signal, headers);
-                let sample = seen.sampled.bytes(sample_size(shard));
-                if seen.wants == Wants::Before {
-                    answer.sample = Some(&sample);
-                    answer.complete = seen.sampled.is_whole(sample_size(shard));
-                }
-                let finding = inspect::judged(shard.profile(), view, &answer, shard.classify());
+                let finding = seen.head.judge(shard, view, (headers, None), &seen.sampled);
                 self.found(shard, status, finding)
             }
-            Err(t) => Read {
-                finding: of_transport(t),
-                retry_on: shard.classify().retry_on.covers_transport(t),
-                cause: match t.kind {
-                    TransportKind::Timeout => RepeatCause::Timeout,
-                    _ => RepeatCause::Failure,
-                },
-                unsent: t.phase.is_unsent(),
-            },
+            Err(broke) => Read::of_failure(shard, &broke.transport),
         }
     }
 
     /// What a finding about an answer means for the call.
     fn found(&self, shard: &Handle, status: StatusCode, finding: Finding) -> Read {
-        let refused = finding.verdict.is_refusal();
-        if refused {
+        if finding.verdict.is_refusal() {
             self.inner.refused.fetch_add(1, Ordering::Relaxed);
         }
-        Read {
-            retry_on: shard.classify().retry_on.covers(status, &finding),
-            finding,
-            cause: if refused {
-                RepeatCause::Refusal
-            } else {
-                RepeatCause::Failure
-            },
-            unsent: false,
-        }
+        Read::of_answer(shard, status, finding)
     }
 
     fn response(
@@ -363,16 +329,8 @@ impl Client {
         finding: Finding,
         call: &Call,
     ) -> Response {
-        let unseen = match seen.wants {
-            Wants::Nothing => false,
-            Wants::Before => !seen.sampled.is_whole(sample_size(shard)),
-            Wants::Beside => true,
-        };
-        let watch = unseen.then(|| {
-            let answer = head(&seen.signal, seen.inner.headers());
-            let most = sample_size(shard);
-            Watch::new(shard.profile(), view, &answer, most, &seen.sampled)
-        });
+        let headers = seen.inner.headers();
+        let watch = seen.head.watch(shard, view, headers, &seen.sampled);
         Response {
             inner: seen.inner,
             profile: Arc::clone(shard.profile()),
@@ -388,35 +346,23 @@ impl Client {
     }
 }
 
-/// An answer of which only the head is known.
-const fn head<'a>(signal: &'a Signal, headers: &'a HeaderMap) -> Answer<'a> {
-    Answer {
-        signal,
-        headers,
-        sample: None,
-        complete: false,
-        trailers: None,
+/// Whether a request may be repeated, as far as its provider's profile knows.
+fn safety_of(shard: &Handle, request: &reqwest::Request) -> Safety {
+    let body = request.body().and_then(reqwest::Body::as_bytes);
+    shard.safety(request.method(), request.url().path(), body)
+}
+
+fn secrets(request: &reqwest::Request, shard: &Handle) -> Secrets {
+    Secrets::of(request.url(), request.headers(), shard.profile())
+}
+
+/// A sample without what its request carried of secrets: some providers echo a key.
+fn struck(sample: Bytes, secrets: &Secrets, shard: &Handle) -> Bytes {
+    let text = String::from_utf8_lossy(&sample);
+    match secrets.strike(&text, shard.profile()) {
+        Cow::Borrowed(same) if same.len() == sample.len() => sample.clone(),
+        shown => Bytes::from(shown.into_owned()),
     }
-}
-
-fn sample_size(shard: &Handle) -> usize {
-    let most = usize::try_from(shard.classify().body_sample).unwrap_or(usize::MAX);
-    most.min(MAX_BODY)
-}
-
-/// What was read of one exchange.
-struct Read {
-    finding: Finding,
-    retry_on: bool,
-    cause: RepeatCause,
-    unsent: bool,
-}
-
-fn outcome(read: &Read) -> Outcome {
-    if read.unsent {
-        return Outcome::Unreached(read.finding.clone());
-    }
-    Outcome::Answered(read.finding.clone())
 }
 
 fn turned(
@@ -424,17 +370,9 @@ fn turned(
     refusal: Refusal,
     at: Moment,
     last: Option<LastAnswer>,
-    transport: Option<Transport>,
+    broke: Option<Broke>,
 ) -> Error {
-    let provider = Arc::clone(shard.name());
-    Error::Turned(Box::new(TurnedAway {
-        refusal,
-        provider,
-        last,
-        transport,
-        cause: None,
-        at,
-    }))
+    Error::Turned(exchange::turned(shard, refusal, at, last, broke))
 }
 
 fn redirects(shard: &Handle, why: String) -> Error {

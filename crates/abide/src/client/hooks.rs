@@ -4,7 +4,8 @@ use abide_core::call::Call;
 use abide_core::refusal::Refusal;
 use abide_core::{Finding, Instant};
 
-use crate::permit::{Admission, Permit};
+use crate::admission::Admission;
+use crate::permit::Permit;
 use crate::response::{BodyError, Response};
 use crate::shard::Handle;
 

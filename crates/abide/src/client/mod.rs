@@ -23,9 +23,9 @@ use tokio::sync::Semaphore;
 pub(crate) use hooks::{Hooks, Refused};
 pub(crate) use request::within;
 
+use crate::admission::BeforeStart;
 use crate::error::Error;
 use crate::governor::Governor;
-use crate::permit::BeforeStart;
 use crate::response::Response;
 use crate::target::Target;
 use crate::tls;

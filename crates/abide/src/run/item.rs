@@ -12,9 +12,10 @@ use bytes::Bytes;
 use super::lanes::Lane;
 use super::working::Driver;
 use super::{Outcome, Report, Sink, Source, Wanted};
+use crate::admission::Admission;
 use crate::client::{CallOptions, Hooks, Refused};
 use crate::error::{Error, TurnedAway};
-use crate::permit::{Admission, Permit};
+use crate::permit::Permit;
 use crate::response::{BodyError, Response};
 use crate::shard::Handle;
 

@@ -1,0 +1,163 @@
+//! One call as the gates see it: all that does not depend on the types of service and bodies.
+
+use abide_core::Verdict;
+use abide_core::call::{Call, Plan};
+use abide_core::classify::{RequestView, Transport};
+use abide_core::refusal::Refusal;
+use http::{Extensions, HeaderMap, Method, StatusCode, Uri};
+
+use super::{Options, Told};
+use crate::admission::Admission;
+use crate::error::{LastAnswer, TurnedAway};
+use crate::exchange::{self, Head, Read, accepts_json};
+use crate::permit::{Permit, Step};
+use crate::place::Place;
+use crate::shard::Handle;
+
+/// One call.
+pub(super) struct Talk {
+    shard: Handle,
+    admission: Admission,
+    call: Call,
+    method: Method,
+    /// For its path, which rules look at.
+    uri: Uri,
+    accepts_json: bool,
+}
+
+/// What a request shows of itself.
+pub(super) struct Shown<'a> {
+    pub(super) method: &'a Method,
+    pub(super) uri: &'a Uri,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) extensions: &'a Extensions,
+}
+
+impl Talk {
+    /// `None` for a request that names no host.
+    pub(super) fn begin<R, F>(told: &Told<R, F>, request: &Shown<'_>) -> Option<Self> {
+        let place = Place::of_uri(request.uri, request.headers)?;
+        let governor = &told.governor;
+        let (shard, target) = governor.route(request.method, &place, request.headers)?;
+        let options = request.extensions.get::<Options>();
+        let options = options.copied().unwrap_or_default();
+        let safety = options.safety;
+        // A body is a stream that nobody has read: what only it shows is not known.
+        let safety = safety.unwrap_or_else(|| shard.safety(request.method, place.path, None));
+        let call = Call::new(options.call(&told.call), safety, governor.clock().now());
+        let mut admission = Admission::to(target);
+        admission.cost = options.cost.max(1);
+        admission.urgency = options.urgency;
+        admission.fair = options.fair;
+        Some(Self {
+            accepts_json: accepts_json(request.headers) || shard.profile().expects_json(),
+            method: request.method.clone(),
+            uri: request.uri.clone(),
+            shard,
+            admission,
+            call,
+        })
+    }
+
+    /// How long an answer may be waited for; `None` without a bound.
+    pub(super) fn time_left(&self) -> Option<std::time::Duration> {
+        self.call.time_left(self.shard.shared().clock.now())
+    }
+
+    /// Asks for leave to send. With a service that is ready it is stamped as sent at once.
+    pub(super) fn ask(&mut self, readied: bool) -> Step {
+        self.admission.two_steps = !readied;
+        Permit::ask(&self.shard, None, &self.admission, &mut self.call)
+    }
+
+    pub(super) const fn call(&mut self) -> &mut Call {
+        &mut self.call
+    }
+
+    pub(super) const fn shard(&self) -> &Handle {
+        &self.shard
+    }
+
+    fn view(&self) -> RequestView<'_> {
+        RequestView {
+            method: &self.method,
+            path: self.uri.path(),
+            accepts_json: self.accepts_json,
+        }
+    }
+
+    pub(super) fn head(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        permit: &mut Permit,
+    ) -> Head {
+        let at = self.shard.shared().clock.moment();
+        Head::read(&self.shard, &self.view(), (status, headers), at, permit)
+    }
+
+    /// What an answer means, and the rules that go on looking at its body.
+    pub(super) fn with_view<T>(&self, f: impl FnOnce(&Handle, &RequestView<'_>) -> T) -> T {
+        f(&self.shard, &self.view())
+    }
+
+    /// What an answer means for the call.
+    pub(super) fn answered(&mut self, read: &Read, kept: bool, permit: &mut Permit) -> Plan {
+        permit.head = None;
+        let finding = &read.finding;
+        let plain =
+            finding.verdict == Verdict::Success && !finding.holds && finding.readings.is_empty();
+        if !plain {
+            permit.observe(finding);
+        }
+        // A lock less on the way that most answers go.
+        match self.call.returns(&read.attempt(kept)) {
+            true => Plan::Return,
+            false => self.plan(read, kept),
+        }
+    }
+
+    /// What a failure means for the call.
+    pub(super) fn failed(
+        &mut self,
+        failure: Option<&Transport>,
+        kept: bool,
+        permit: Permit,
+    ) -> Plan {
+        let read = match failure {
+            Some(t) => Read::of_failure(&self.shard, t),
+            None => Read::of_unknown(&self.shard),
+        };
+        permit.observe(&read.finding);
+        let plan = self.plan(&read, kept);
+        permit.settle(&read.outcome());
+        plan
+    }
+
+    fn plan(&mut self, read: &Read, kept: bool) -> Plan {
+        exchange::plan(
+            &self.shard,
+            &self.admission.target,
+            &mut self.call,
+            read,
+            kept,
+        )
+    }
+
+    /// Completes the refusal of one who waited.
+    pub(super) fn turned_away(&mut self, refusal: Refusal) -> Refusal {
+        self.call
+            .turned_away(self.shard.shared().clock.now(), refusal)
+    }
+
+    /// What the caller is told who is turned away.
+    pub(super) fn turned(
+        &self,
+        refusal: Refusal,
+        last: Option<LastAnswer>,
+        transport: Option<Transport>,
+    ) -> Box<TurnedAway> {
+        let at = self.shard.shared().clock.moment();
+        exchange::turned(&self.shard, refusal, at, last, transport.map(Into::into))
+    }
+}

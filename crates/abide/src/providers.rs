@@ -1,0 +1,103 @@
+//! Which providers there are at run time, and where they were found.
+//!
+//! An address is looked up in the catalogue once, and its provider remembered by what was written:
+//! asking the catalogue takes longer than everything else about a plain request. An address whose
+//! path has a say in whose it is is looked up each time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use abide_profile::Profile;
+
+use crate::place::Place;
+use crate::shard::Handle;
+
+/// How many providers are remembered; idle ones make room. Each is a few KiB.
+const REMEMBERED: usize = 10_000;
+
+/// How many addresses are remembered, each in some hundred bytes. When they are too many all are
+/// forgotten, which costs each a lookup.
+const ADDRESSES: usize = 4096;
+
+/// The providers at run time.
+#[derive(Debug, Default)]
+pub(crate) struct Providers {
+    named: HashMap<Arc<str>, Handle>,
+    found: HashMap<u64, Arc<Found>>,
+}
+
+/// The provider of an address.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) handle: Handle,
+    pub(crate) profile: Arc<Profile>,
+    /// The host in its normal form.
+    pub(crate) host: Arc<str>,
+    written: Arc<str>,
+    port: (Option<u16>, u16),
+}
+
+impl Found {
+    pub(crate) fn new(
+        handle: Handle,
+        profile: Arc<Profile>,
+        place: &Place<'_>,
+        written: &str,
+    ) -> Self {
+        let host: Arc<str> = place.host.into();
+        Self {
+            handle,
+            profile,
+            written: match place.host == written {
+                true => Arc::clone(&host),
+                false => written.into(),
+            },
+            host,
+            port: (place.port, place.effective),
+        }
+    }
+}
+
+impl Providers {
+    pub(crate) fn get(&self, name: &str) -> Option<&Handle> {
+        self.named.get(name)
+    }
+
+    pub(crate) fn all(&self) -> Vec<Handle> {
+        self.named.values().map(Arc::clone).collect()
+    }
+
+    /// Adds a provider; where there are too many, one that nobody would miss goes.
+    pub(crate) fn add(&mut self, handle: &Handle) {
+        if self.named.len() >= REMEMBERED {
+            // What was found keeps its provider.
+            self.found.clear();
+            let mut all = self.named.values();
+            let idle = all.find(|s| Arc::strong_count(s) == 1 && s.is_idle());
+            if let Some(name) = idle.map(|s| Arc::clone(s.name())) {
+                self.named.remove(&name);
+            }
+        }
+        self.named
+            .insert(Arc::clone(handle.name()), Arc::clone(handle));
+    }
+
+    /// The provider of an address that was found before.
+    pub(crate) fn found(&self, key: u64, place: &Place<'_>) -> Option<Arc<Found>> {
+        let found = self.found.get(&key)?;
+        let same = *found.written == *place.host && found.port == (place.port, place.effective);
+        same.then(|| Arc::clone(found))
+    }
+
+    pub(crate) fn remember(&mut self, key: u64, found: Arc<Found>) {
+        // Only of a provider that is still there: there must not be two of a name.
+        let current = self.named.get(found.handle.name());
+        if !current.is_some_and(|current| Arc::ptr_eq(current, &found.handle)) {
+            return;
+        }
+        if self.found.len() >= ADDRESSES {
+            self.found.clear();
+        }
+        self.found.insert(key, found);
+    }
+}
