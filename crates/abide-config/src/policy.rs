@@ -11,6 +11,7 @@ use abide_core::breaker::BreakerPolicy;
 use abide_core::budget::BudgetPolicy;
 use abide_core::call::{CallPolicy, Queueing, WriteRepeat};
 use abide_core::classify::{HintZero, HoldOn, Phase, RetryOn};
+use abide_core::control::{Adaptive, IntervalPolicy};
 use abide_core::ladder::Ladder;
 use abide_core::pace::{Gcra, Sliding, Window};
 use abide_core::policy::{GatePolicy, ProviderPolicy};
@@ -101,16 +102,33 @@ impl View<'_> {
     fn gate(&self, prefix: &str, gate: &mut GatePolicy) {
         gate.windows = self.windows(prefix, 1);
         self.put(&format!("{prefix}concurrency"), &mut gate.concurrency);
-        gate.adaptive = if self.is("pace.adaptive", "auto") {
-            gate.windows.is_empty()
-        } else {
-            self.is("pace.adaptive", "on")
+        gate.adaptive = match gate.windows.is_empty() || !self.is("pace.adaptive", "auto") {
+            true => self.adaptive(),
+            false => Adaptive::Off,
         };
         gate.ladder = self.ladder();
         self.put("hold.floor", &mut gate.floor);
         self.put("hold.max", &mut gate.hold_max);
         self.put("probe.lease", &mut gate.probe_lease);
         self.put("probe.gap", &mut gate.probe_gap);
+    }
+
+    /// Which controller is wanted where one is wanted at all.
+    pub(crate) fn adaptive(&self) -> Adaptive {
+        if self.is("pace.adaptive", "off") {
+            return Adaptive::Off;
+        }
+        if !self.is("pace.adaptive", "interval") {
+            return Adaptive::Aimd;
+        }
+        let mut p = IntervalPolicy::default();
+        self.put("pace.interval.start", &mut p.start);
+        self.put("pace.interval.factor", &mut p.factor);
+        self.put("pace.interval.max", &mut p.max);
+        self.put("pace.interval.decay_after", &mut p.decay_after);
+        self.put("pace.interval.decay", &mut p.decay);
+        self.put("pace.interval.off_below", &mut p.off_below);
+        Adaptive::Interval(p)
     }
 
     pub(crate) fn ladder(&self) -> Ladder {

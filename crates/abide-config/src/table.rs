@@ -150,11 +150,52 @@ pub const KNOBS: &[Knob] = &[
     ),
     knob(
         "pace.adaptive",
-        Kind::Choice(&["auto", "on", "off"]),
+        Kind::Choice(&["auto", "on", "interval", "off"]),
         "auto",
-        "Learn a pace from refusals; auto learns only where neither `rate` nor `limits` is known, \
-         nor a limit that the provider itself documents: a learned pace on top of one only wastes \
-         what is allowed.",
+        "Learn a pace from refusals: on looks for the highest rate that is not refused, interval \
+         backs away in the known steps of `pace.interval`; auto is on where neither `rate` nor \
+         `limits` is known, nor a limit that the provider itself documents: a learned pace on top \
+         of one only wastes what is allowed.",
+    ),
+    knob(
+        "pace.interval.start",
+        Kind::Duration(MILLI, DAY),
+        "1s",
+        "Under pace.adaptive = \"interval\", the time between two requests after the first \
+         refusal: what most providers mean when they do not say how often is too often.",
+    ),
+    knob(
+        "pace.interval.factor",
+        Kind::Number(1.0, 100.0),
+        "2",
+        "What each further refusal multiplies that interval by: doubling, the rate halved, finds \
+         any limit in a few refusals.",
+    ),
+    knob(
+        "pace.interval.max",
+        Kind::Duration(MILLI, DAY),
+        "8s",
+        "The longest such interval: beyond it callers run out of patience, and a pace turns into \
+         timeouts.",
+    ),
+    knob(
+        "pace.interval.decay_after",
+        Kind::Count(1, MANY),
+        "20",
+        "Answers in a row that shorten it: fewer would be back at the refused rate within the \
+         window that refused it.",
+    ),
+    knob(
+        "pace.interval.decay",
+        Kind::Number(0.0, 0.99),
+        "0.5",
+        "What such a row multiplies it by: the way back takes as many steps as the way there.",
+    ),
+    knob(
+        "pace.interval.off_below",
+        Kind::Duration(ZERO, DAY),
+        "500ms",
+        "Below this it is off: a shorter interval slows nobody who waits for answers.",
     ),
     knob(
         "account.rate",

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::allowance::AllowancePolicy;
 use crate::breaker::BreakerPolicy;
 use crate::budget::BudgetPolicy;
+use crate::control::Adaptive;
 use crate::ladder::Ladder;
 use crate::pace::Window;
 use crate::verdict::{GateClass, Scope};
@@ -21,8 +22,8 @@ pub struct GatePolicy {
     /// Start gently: at most two unanswered requests more than have come back well together.
     /// Default on: a ban box counts siblings on the wire.
     pub gentle: bool,
-    /// Steer an adaptive pace once refused. Default on; off where the limit is known.
-    pub adaptive: bool,
+    /// Which controller steers a pace once refused. Default AIMD; off where the limit is known.
+    pub adaptive: Adaptive,
     /// The waits where nobody said how long. Default 1 s × 2 up to 60 s.
     pub ladder: Ladder,
     /// The shortest hold after a refusal, whatever was asked. Default none: the provider's word
@@ -47,7 +48,7 @@ impl Default for GatePolicy {
             windows: Vec::new(),
             concurrency: u32::MAX,
             gentle: true,
-            adaptive: true,
+            adaptive: Adaptive::Aimd,
             ladder: Ladder::default(),
             floor: Duration::ZERO,
             hold_max: Duration::from_secs(31 * 24 * 3600),

@@ -40,6 +40,10 @@ pub struct Admission {
     pub before_start: Option<BeforeStart>,
     /// The longest closing waited for, within the call's own limits; no bound when absent.
     pub closing_max: Option<Duration>,
+    /// Whether it keeps to the pace of its gates. One that is exempt (a token to be renewed, a
+    /// question that costs nothing) still waits at holds, open breakers and for a place on the
+    /// wire.
+    pub paced: bool,
 }
 
 impl fmt::Debug for Admission {
@@ -61,6 +65,7 @@ impl Admission {
             wire: None,
             before_start: None,
             closing_max: None,
+            paced: true,
         }
     }
 }
@@ -156,6 +161,7 @@ impl Permit {
             not_before: limits.not_before,
             expires: limits.expires,
             hold_limit: limits.hold_limit.min(closing),
+            paced: admission.paced,
         };
         match s.machine.admit(now, &request) {
             Admit::Refuse(r) => Next::Refused(Box::new(call.turned_away(now, *r))),

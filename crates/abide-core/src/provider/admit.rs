@@ -29,13 +29,13 @@ impl Provider {
         for &g in gates {
             let gate = &self.gates[g as usize];
             let cost = self.cost_of(&entry, g);
-            if cost > gate.pace.size() {
+            if entry.paced && cost > gate.pace.size() {
                 let mut r = Refusal::new(RefusalKind::CostTooLarge, DecidedBy::Policy);
                 r.scope = gate.scope;
                 return Admit::Refuse(Box::new(r));
             }
             contended |= !gate.queue.is_empty();
-            if gate.block(now, cost) != Block::None {
+            if gate.block(now, cost, entry.paced) != Block::None {
                 blocked = true;
                 closed = closed.max(gate.closed_until(now).map(|t| (t, g)));
             }
@@ -51,16 +51,18 @@ impl Provider {
         if !blocked && !contended {
             let mut entry = entry;
             entry.rank = self.ranks.newcomer(request.urgency);
+            entry.rank.paced = entry.paced;
             let slot = self.entries.insert(entry);
             self.charge(now, slot, None);
             return Admit::Go(self.entries.pass(slot));
         }
         let (urgency, fair, cost) = (request.urgency, request.fair, request.cost);
-        let rank = self.ranks.arrive(urgency, fair, cost);
+        let mut rank = self.ranks.arrive(urgency, fair, cost);
+        rank.paced = entry.paced;
         let stand = gates.iter().copied().find(|g| {
             let gate = &self.gates[*g as usize];
             let here = self.cost_of(&entry, *g);
-            gate.is_behind(rank) || gate.block(now, here) != Block::None
+            gate.is_behind(rank) || gate.block(now, here, entry.paced) != Block::None
         });
         let mut entry = entry;
         entry.rank = rank;
@@ -94,7 +96,7 @@ impl Provider {
     /// Decides nothing of its own: it is the same way with everything left out that is not there.
     #[inline]
     fn pass_at_once(&mut self, now: Instant, request: &Request) -> Option<Pass> {
-        if request.not_before > now || !request.gates.is_plain() {
+        if request.not_before > now || !request.paced || !request.gates.is_plain() {
             return None;
         }
         let ids = request.gates.ids();
@@ -205,10 +207,11 @@ impl Provider {
     #[inline(never)]
     fn tell_sent(&mut self, now: Instant, slot: u32) {
         let e = &self.entries[slot];
-        let (set, len, cost, paid) = (e.set, e.len(), e.cost, e.paid);
+        let (set, len, cost, paid, paced) = (e.set, e.len(), e.cost, e.paid, e.paced);
         for (i, &g) in set[..len].iter().enumerate() {
             let g = self.canonical(g) as usize;
             if paid & (1 << i) != 0
+                && paced
                 && let Some(c) = &mut self.gates[g].control
             {
                 c.sent(now, cost);

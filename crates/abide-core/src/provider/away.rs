@@ -111,11 +111,14 @@ impl Provider {
     ) -> Option<Instant> {
         let gate = &self.gates[g as usize];
         let cost = self.cost_of(e, g);
-        let base = match gate.block(now, cost) {
+        let base = match gate.block(now, cost, e.paced) {
             Block::Until(t) => t,
             Block::None => now,
             Block::Probe(_) | Block::Return | Block::Lease => return None,
         };
+        if !e.paced {
+            return Some(base);
+        }
         let (above, same) = gate.queue.cost_ahead(e.urgency);
         let own = if stands { u64::from(cost) } else { 0 };
         let keys = self.ranks.keys(e.urgency);

@@ -4,7 +4,6 @@
 //! would have lasted, so that an echo of it from another process does not bring it back.
 
 use super::{Action, Event, GateRecord, News, Provider};
-use crate::control::Aimd;
 use crate::gate::{Episode, GateKey, GateSpec};
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::policy::ProviderPolicy;
@@ -51,6 +50,7 @@ impl Provider {
             } => {
                 self.order += 1;
                 let order = self.order;
+                let adaptive = self.policy_of(g).adaptive.clone();
                 let gate = &mut self.gates[g as usize];
                 gate.failures = gate.failures.max(failures);
                 gate.last_success = gate.last_success.max(last_success);
@@ -61,8 +61,8 @@ impl Provider {
                 }
                 if let Some(i) = interval
                     && gate.control.is_none()
+                    && let Some(mut c) = adaptive.controller(0, Instant::ORIGIN)
                 {
-                    let mut c: Box<dyn crate::control::Controller> = Box::new(Aimd::default());
                     c.restore(now, i);
                     gate.pace.adapt(now, c.interval());
                     gate.control = Some(c);

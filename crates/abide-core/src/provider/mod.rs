@@ -61,6 +61,10 @@ pub struct Request {
     pub expires: Instant,
     /// The latest end of a closing (hold, open breaker) it is willing to wait for.
     pub hold_limit: Instant,
+    /// Whether it keeps to the pace of its gates and is counted there. One that is exempt skips
+    /// windows, adaptive intervals and leases, and nobody who waits for those stands before it;
+    /// holds, breakers and places on the wire are for all.
+    pub paced: bool,
 }
 
 impl Request {
@@ -74,6 +78,7 @@ impl Request {
             not_before: Instant::ORIGIN,
             expires: Instant::FAR,
             hold_limit: Instant::FAR,
+            paced: true,
         }
     }
 }

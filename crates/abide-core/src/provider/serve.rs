@@ -30,8 +30,9 @@ impl Provider {
         {
             self.parked.remove(&(at, order, slot));
             let e = &self.entries[slot];
-            let (urgency, fair, cost) = (e.urgency, e.fair, e.cost);
-            let rank = self.ranks.arrive(urgency, fair, cost);
+            let (urgency, fair, cost, paced) = (e.urgency, e.fair, e.cost, e.paced);
+            let mut rank = self.ranks.arrive(urgency, fair, cost);
+            rank.paced = paced;
             self.entries[slot].rank = rank;
             self.line_up(now, slot);
         }
@@ -62,7 +63,8 @@ impl Provider {
 
     pub(super) fn move_on(&mut self, now: Instant, g: u32, slot: u32) {
         let cost = self.cost_of(&self.entries[slot], g);
-        match self.gates[g as usize].block(now, cost) {
+        let paced = self.entries[slot].paced;
+        match self.gates[g as usize].block(now, cost, paced) {
             Block::None => {}
             Block::Until(at) | Block::Probe(at) => {
                 // A lease that lapses while its spender waits is asked for anew at once.
@@ -105,7 +107,7 @@ impl Provider {
                 let gate = &self.gates[*g as usize];
                 Some(*g) != from
                     && (gate.is_behind(e.rank)
-                        || gate.block(now, self.cost_of(e, *g)) != Block::None)
+                        || gate.block(now, self.cost_of(e, *g), e.paced) != Block::None)
             })
     }
 

@@ -179,13 +179,13 @@ impl Provider {
         for i in 0..len {
             let e = &self.entries[slot];
             let (g, together) = (e.set[i], e.together[i]);
-            let plain = v == Verdict::Success && paid & (1 << i) != 0;
+            let plain = v == Verdict::Success && e.paced && paid & (1 << i) != 0;
             if !plain || !self.gates[g as usize].came_back_well(now, sent, health, together) {
                 self.conclude_at(now, slot, i, v, health);
             }
         }
         // A real cost told by the answer is charged or refunded against what was reserved.
-        if f.readings.iter().any(|r| r.cost.is_some()) {
+        if self.entries[slot].paced && f.readings.iter().any(|r| r.cost.is_some()) {
             self.correct_costs(now, slot, &f.readings);
         }
     }
@@ -240,7 +240,7 @@ impl Provider {
     fn conclude_at(&mut self, now: Instant, slot: u32, i: usize, v: Verdict, health: Health) {
         let e = &self.entries[slot];
         let (g, together, order, sent) = (e.set[i], e.together[i], e.order, e.sent);
-        let (paid, rare) = (e.paid_at(i), e.rare());
+        let (paid, rare, paced) = (e.paid_at(i), e.rare(), e.paced);
         self.leave_gate(now, g, paid);
         if !paid {
             return;
@@ -264,14 +264,15 @@ impl Provider {
                 ep.probe_lost(rare.probes[i], Instant::ORIGIN);
             }
         }
-        if gate.control.is_none() && v.is_answer() {
+        // What is exempt from the pace proves nothing about it.
+        if gate.control.is_none() && v.is_answer() && paced {
             gate.lately.add(sent);
         }
         if let Some(ctl) = &mut gate.control {
             if ended {
                 ctl.resumed(now);
             }
-            if v.is_answer() {
+            if v.is_answer() && paced {
                 ctl.answered(now, sent, gate.queue.is_empty());
             }
             let interval = ctl.interval();

@@ -270,6 +270,7 @@ impl Client {
             // Only a write has an intent to commit, and a redirect may make one of a read.
             before_start: options.before_start.clone().filter(|_| call.writes()),
             closing_max: None,
+            paced: options.paced,
         };
         match hooks.acquire(shard, &admission, call).await {
             Ok(permit) => Ok(permit),

@@ -207,6 +207,7 @@ fn prepare<S: Source, K: Sink>(
         wire: Some(Arc::clone(&driver.wire)),
         before_start: None,
         target: None,
+        paced: true,
     };
     if may_write {
         let driver = Arc::clone(driver);
