@@ -13,6 +13,7 @@ use abide_core::call::{CallPolicy, Queueing, WriteRepeat};
 use abide_core::classify::{HintZero, HoldOn, Phase, RetryOn};
 use abide_core::control::{Adaptive, IntervalPolicy};
 use abide_core::ladder::Ladder;
+use abide_core::outage::OutagePolicy;
 use abide_core::pace::{Gcra, Sliding, Window};
 use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::run::RunPolicy;
@@ -304,6 +305,17 @@ impl Config {
         v.put("queue.max", &mut p.waiting_calls);
         v.put("quota.from", &mut p.quota_from);
         p
+    }
+
+    /// When our own network is taken to be down; `None` where it never is.
+    pub fn outage(&self, of: Use) -> Option<OutagePolicy> {
+        let v = self.view(of, None);
+        if v.get("outage.enabled") == Some(false) {
+            return None;
+        }
+        let mut p = OutagePolicy::default();
+        v.put("outage.window", &mut p.window);
+        Some(p)
     }
 
     /// How a bulk run behaves.

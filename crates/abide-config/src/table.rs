@@ -24,6 +24,7 @@ const fn knob(key: &'static str, kind: Kind, default: &'static str, why: &'stati
         default,
         fetch_default: None,
         fetch_only: false,
+        shared: false,
         why,
     }
 }
@@ -38,6 +39,13 @@ const fn both(
 ) -> Knob {
     let mut knob = knob(key, kind, default, why);
     knob.fetch_default = Some(fetch);
+    knob
+}
+
+/// A knob of all providers together.
+const fn shared(key: &'static str, kind: Kind, default: &'static str, why: &'static str) -> Knob {
+    let mut knob = knob(key, kind, default, why);
+    knob.shared = true;
     knob
 }
 
@@ -387,6 +395,20 @@ pub const KNOBS: &[Knob] = &[
         Kind::Duration(SECOND, HOUR),
         "1m",
         "How long its probe may be out before another may go: as for a hold's probe.",
+    ),
+    shared(
+        "outage.enabled",
+        Kind::Switch,
+        "true",
+        "Whether failures of several hosts at once are taken for an outage of our own network, \
+         and then held against no provider: what is down is more likely one network than all of \
+         them.",
+    ),
+    shared(
+        "outage.window",
+        Kind::Duration(SECOND, HOUR),
+        "30s",
+        "Failures this close together are one outage: as long as a request takes to time out.",
     ),
     knob(
         "budget.ratio",

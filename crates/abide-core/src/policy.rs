@@ -85,6 +85,9 @@ pub struct ProviderPolicy {
     /// Default 6 h. The same as [`ClassifyPolicy::quota_from`](crate::ClassifyPolicy::quota_from),
     /// from where a governor takes it.
     pub quota_from: Duration,
+    /// It is on this machine, which is there without any network: an outage of ours is none of
+    /// its. Default no.
+    pub local: bool,
     /// The most waiting calls. Default 100,000: each costs about half a KiB here and more in
     /// the shell.
     pub waiting_calls: usize,
@@ -109,6 +112,7 @@ impl Default for ProviderPolicy {
             budget: BudgetPolicy::default(),
             remembered_gates: 100_000,
             quota_from: Duration::from_secs(6 * 3600),
+            local: false,
             waiting_calls: 100_000,
         }
     }

@@ -34,6 +34,8 @@ pub enum RefusalKind {
     QueueTooLong,
     /// The queue is at its bound.
     QueueFull,
+    /// Our own network is down for longer than what the caller is willing to wait.
+    Offline,
     /// The last attempt was refused, or failed.
     AttemptsSpent,
 }
@@ -46,6 +48,8 @@ pub enum DecidedBy {
     Breaker,
     /// The caller's deadline.
     Deadline,
+    /// The outage of our own network.
+    Outage,
     /// A policy of ours.
     Policy,
     /// The provider.
@@ -124,6 +128,7 @@ impl Refusal {
                 "did not serve this request, whose body was not kept to be sent again (a stream, \
                  or larger than body.replay)"
             }
+            (RefusalKind::Offline, _) => "is not asked: our own network is down",
             (RefusalKind::BudgetSpent, _) => "failed, and the budget for repeats is spent",
             (RefusalKind::AttemptsSpent, Some(v)) if v.is_rate_limited() => match self.attempts {
                 0 | 1 => "refused",
@@ -150,6 +155,7 @@ impl fmt::Display for RefusalKind {
             Self::DeadlinePassed => "deadline passed",
             Self::DeadlineTooSoon => "deadline too soon",
             Self::Held => "held",
+            Self::Offline => "offline",
             Self::QueueTooLong => "queue too long",
             Self::QueueFull => "queue full",
             Self::AttemptsSpent => "attempts spent",

@@ -23,6 +23,7 @@ mod error;
 mod governor;
 mod inspect;
 mod names;
+mod outage;
 mod permit;
 mod persist;
 mod response;

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use abide_core::call::Call;
-use abide_core::provider::{Admit, Outcome, Pass, Request, Start, Ticket};
+use abide_core::classify::Transport;
+use abide_core::outage::{Leave, OutageProbe};
+use abide_core::provider::{Admit, News, Outcome, Pass, Request, Start, Ticket};
 use abide_core::queue::Urgency;
 use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
 use abide_core::{Finding, Instant};
@@ -78,6 +80,8 @@ pub struct Permit {
     pass: Option<Pass>,
     /// What the head of its answer said, while the rest is still being looked at.
     pub(crate) head: Option<Finding>,
+    /// It is the probe of an outage of our network.
+    probe: Option<OutageProbe>,
     #[expect(dead_code, reason = "held for its drop: the place on the wire")]
     wire: Option<OwnedSemaphorePermit>,
 }
@@ -138,6 +142,7 @@ impl Permit {
                     };
                     shard.with(|s, now| Self::start(shard, s, now, pass, place, call))
                 }
+                Next::Offline(pass, place) => Self::probe(shard, pass, place, call),
             };
         }
     }
@@ -219,6 +224,53 @@ impl Permit {
         wire: Option<OwnedSemaphorePermit>,
         call: &mut Call,
     ) -> Next {
+        if s.machine.is_offline() {
+            return Next::Offline(pass, wire);
+        }
+        Self::stamp(shard, s, now, pass, wire, None, call)
+    }
+
+    /// A pass of an offline provider: it is sent only with leave to be the probe, of which there
+    /// is one for all providers.
+    fn probe(
+        shard: &Handle,
+        pass: Pass,
+        wire: Option<OwnedSemaphorePermit>,
+        call: &mut Call,
+    ) -> Next {
+        let outage = &shard.shared().outage;
+        let asked = shard.shared().clock.now();
+        let (leave, news) = outage.lease(asked);
+        let probe = match leave {
+            Leave::Probe(probe) => Some(probe),
+            Leave::Online | Leave::Wait => None,
+        };
+        let next = shard.with(|s, now| {
+            if probe.is_some() {
+                return Self::stamp(shard, s, now, pass, wire, probe, call);
+            }
+            if let Some(news) = news {
+                shard.learn_all(s, now, News::Outage(news));
+            }
+            // By the time of the question: a moment later it might be let go without leave.
+            let now = if leave == Leave::Wait { asked } else { now };
+            Self::stamp(shard, s, now, pass, wire, None, call)
+        });
+        if let (Some(probe), Next::Wait(..)) = (probe, &next) {
+            outage.give_back(asked, probe, false);
+        }
+        next
+    }
+
+    fn stamp(
+        shard: &Handle,
+        s: &mut State,
+        now: Instant,
+        pass: Pass,
+        wire: Option<OwnedSemaphorePermit>,
+        probe: Option<OutageProbe>,
+        call: &mut Call,
+    ) -> Next {
         match s.machine.start(now, pass) {
             Start::Go(pass) => {
                 call.sent(now);
@@ -226,6 +278,7 @@ impl Permit {
                     shard: Arc::clone(shard),
                     pass: Some(pass),
                     head: None,
+                    probe,
                     wire,
                 })
             }
@@ -239,6 +292,31 @@ impl Permit {
             self.shard
                 .with(|s, now| s.machine.observe(now, pass, finding));
         }
+    }
+
+    /// An answer came from this host, whatever it says. To be told before the attempt is settled,
+    /// as is [`failed`](Self::failed): so an outage of our own network is told from those of
+    /// providers.
+    pub fn answered(&mut self, host: &str) {
+        // The answer to a probe ends the outage, so there is nothing left to give back.
+        self.probe = None;
+        if !self.shard.is_local() {
+            let shared = self.shard.shared();
+            shared.outage.answered(shared.clock.now(), host);
+        }
+    }
+
+    /// The exchange with this host failed. Returns whether our own network is taken to be down,
+    /// so that the failure says nothing about the provider.
+    pub fn failed(&mut self, host: &str, transport: &Transport) -> bool {
+        if self.shard.is_local() {
+            return false;
+        }
+        let shared = self.shard.shared();
+        let probe = self.probe.take();
+        let now = shared.clock.now();
+        shared.outage.failed(now, host, transport, probe);
+        shared.outage.is_offline()
     }
 
     /// The attempt is over.
@@ -257,6 +335,11 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        if let Some(probe) = self.probe.take() {
+            // Its caller left before anything was known.
+            let shared = self.shard.shared();
+            shared.outage.give_back(shared.clock.now(), probe, true);
+        }
         if let Some(pass) = self.pass.take() {
             if let Some(head) = self.head.take() {
                 // The caller left, but the answer is known well enough.
@@ -279,6 +362,8 @@ enum Next {
     Wait(Ticket, oneshot::Receiver<Grant>),
     /// Leave to send, and a place on the wire; something is to be done first.
     Ready(Pass, Option<OwnedSemaphorePermit>),
+    /// Leave of a provider that takes our network to be down.
+    Offline(Pass, Option<OwnedSemaphorePermit>),
     /// No place on the wire.
     Wire,
 }

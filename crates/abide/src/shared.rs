@@ -13,6 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock::Clock;
 use crate::names::Names;
+use crate::outage::Guard;
 
 /// A provider that the configuration names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) remembered: Mutex<HashMap<StoreKey, StoredGate>>,
     pub(crate) dice: Mutex<fastrand::Rng>,
     pub(crate) listeners: Mutex<Vec<Listener>>,
+    /// Apart from all providers: whether our own network is down.
+    pub(crate) outage: Guard,
 }
 
 impl fmt::Debug for Shared {

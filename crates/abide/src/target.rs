@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use abide_core::outage::is_loopback;
 use abide_core::{GateClass, Scope};
 use abide_profile::{Asking, Profile};
 use http::{HeaderMap, HeaderName, Method};
@@ -70,6 +71,8 @@ pub struct Target {
     pub provider: Arc<str>,
     pub(crate) profile: Arc<Profile>,
     pub(crate) gates: Vec<TargetGate>,
+    /// It goes to this machine.
+    pub(crate) loopback: bool,
 }
 
 /// A gate that a request passes.
@@ -133,6 +136,7 @@ impl Target {
         Some(Self {
             provider: provider.into(),
             gates: gates.collect(),
+            loopback: is_loopback(host_of(url)?),
             profile,
         })
     }
@@ -199,6 +203,13 @@ fn provider_of(shared: &Shared, url: &Url) -> Option<(String, Arc<Profile>)> {
 fn host_of(url: &Url) -> Option<&str> {
     let host = url.host_str()?;
     Some(host.strip_suffix('.').unwrap_or(host))
+}
+
+/// Whether a provider is an origin on this machine, by its name.
+pub(crate) fn names_loopback(provider: &str) -> bool {
+    let port = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit());
+    let host = provider.rsplit_once(':').filter(|(_, p)| port(p));
+    is_loopback(provider) || host.is_some_and(|(host, _)| is_loopback(host))
 }
 
 /// The generic provider's name of an origin.

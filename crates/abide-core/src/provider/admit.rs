@@ -35,9 +35,9 @@ impl Provider {
                 return Admit::Refuse(Box::new(r));
             }
             contended |= !gate.queue.is_empty();
-            if gate.block(now, cost, entry.paced) != Block::None {
+            if self.block(now, &entry, g) != Block::None {
                 blocked = true;
-                closed = closed.max(gate.closed_until(now).map(|t| (t, g)));
+                closed = closed.max(self.closed(now, g).map(|t| (t, g)));
             }
         }
         if let Some((until, g)) = closed
@@ -61,8 +61,7 @@ impl Provider {
         rank.paced = entry.paced;
         let stand = gates.iter().copied().find(|g| {
             let gate = &self.gates[*g as usize];
-            let here = self.cost_of(&entry, *g);
-            gate.is_behind(rank) || gate.block(now, here, entry.paced) != Block::None
+            gate.is_behind(rank) || self.block(now, &entry, *g) != Block::None
         });
         let mut entry = entry;
         entry.rank = rank;
@@ -77,7 +76,7 @@ impl Provider {
         let refusal = if self.waiting >= self.policy.waiting_calls {
             Some(Refusal::new(RefusalKind::QueueFull, DecidedBy::Queue))
         } else if request.expires <= now || expected.is_some_and(|at| at > request.expires) {
-            Some(self.too_long(g, expected))
+            Some(self.too_long(now, g, expected))
         } else {
             None
         };
@@ -96,7 +95,8 @@ impl Provider {
     /// Decides nothing of its own: it is the same way with everything left out that is not there.
     #[inline]
     fn pass_at_once(&mut self, now: Instant, request: &Request) -> Option<Pass> {
-        if request.not_before > now || !request.paced || !request.gates.is_plain() {
+        let plain = request.paced && request.gates.is_plain() && self.offline.is_none();
+        if request.not_before > now || !plain {
             return None;
         }
         let ids = request.gates.ids();
@@ -188,6 +188,8 @@ impl Provider {
                 || !gate.episode.as_deref().is_none_or(probe)
                 || !gate.breaker.as_deref().is_none_or(trial);
         }
+        let ticket = pass.ticket();
+        stopped |= self.offline.is_some_and(|o| !o.lets_start(now, ticket));
         if stopped {
             return self.send_back(now, slot);
         }
@@ -230,6 +232,7 @@ impl Provider {
             }
             State::Granted => {
                 self.refund(now, ticket.slot);
+                self.let_in(ticket.slot);
                 self.entries.remove(ticket.slot);
             }
             State::Started => return,
@@ -241,6 +244,7 @@ impl Provider {
     #[inline(never)]
     pub(super) fn send_back(&mut self, now: Instant, slot: u32) -> Start {
         self.refund(now, slot);
+        self.let_in(slot);
         let ticket = self.entries.ticket(slot);
         self.enlist(slot);
         self.line_up(now, slot);
@@ -249,7 +253,7 @@ impl Provider {
         let closed = set[..len]
             .iter()
             .map(|g| self.canonical(*g))
-            .filter_map(|g| self.gates[g as usize].closed_until(now).map(|t| (t, g)))
+            .filter_map(|g| self.closed(now, g).map(|t| (t, g)))
             .max();
         if let Some((until, g)) = closed
             && until > limit

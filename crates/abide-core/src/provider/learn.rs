@@ -30,6 +30,7 @@ impl Provider {
                     self.close_as(now, g, id, until, cause, ask, probes, set_by, None);
                 }
             }
+            News::Outage(news) => self.hear(now, news),
             News::Lifted { id } => self.lift(now, g, id),
             News::Leased { id, permits, until } => {
                 if let Some(l) = &mut self.gates[g as usize].lease {
@@ -82,6 +83,9 @@ impl Provider {
     /// scale, holds stay.
     pub fn change_policy(&mut self, now: Instant, policy: ProviderPolicy) {
         let old = std::mem::replace(&mut self.policy, policy);
+        if self.policy.local {
+            self.come_online(now);
+        }
         for g in 0..self.gates.len() {
             let (scope, class) = (self.gates[g].scope, self.gates[g].class);
             let p = self.policy.of(scope, class);

@@ -22,6 +22,7 @@ mod close;
 mod entry;
 mod learn;
 mod merge;
+mod offline;
 mod pay;
 mod serve;
 mod settle;
@@ -35,6 +36,7 @@ pub use settle::Outcome;
 pub use view::GateView;
 
 use entry::{Entries, Entry};
+use offline::{Lost, Offline};
 
 use crate::allowance::Allowance;
 use crate::budget::Budget;
@@ -112,6 +114,10 @@ pub struct Provider {
     lifted: Vec<(crate::hold::HoldId, Instant)>,
     budget: Budget,
     allowance: Option<Allowance>,
+    offline: Option<Offline>,
+    /// The revision of the last news of an outage.
+    outage: u64,
+    lost: Lost,
 }
 
 impl Provider {
@@ -142,6 +148,9 @@ impl Provider {
             lifted: Vec::new(),
             budget,
             allowance,
+            offline: None,
+            outage: 0,
+            lost: Lost::new(),
         }
     }
 

@@ -66,6 +66,9 @@ impl Provider {
                 self.mark(g);
             }
         }
+        if self.offline.is_some() {
+            self.let_out(now, slot);
+        }
         let e = &mut self.entries[slot];
         e.state = State::Granted;
         e.charged = now;

@@ -62,9 +62,7 @@ impl Provider {
     }
 
     pub(super) fn move_on(&mut self, now: Instant, g: u32, slot: u32) {
-        let cost = self.cost_of(&self.entries[slot], g);
-        let paced = self.entries[slot].paced;
-        match self.gates[g as usize].block(now, cost, paced) {
+        match self.block(now, &self.entries[slot], g) {
             Block::None => {}
             Block::Until(at) | Block::Probe(at) => {
                 // A lease that lapses while its spender waits is asked for anew at once.
@@ -74,6 +72,7 @@ impl Provider {
             }
             Block::Return => return self.set_due(g, Instant::FAR),
             Block::Lease => {
+                let cost = self.cost_of(&self.entries[slot], g);
                 self.ask_for_lease(g, cost);
                 return self.set_due(g, Instant::FAR);
             }
@@ -106,8 +105,7 @@ impl Provider {
             .find(|g| {
                 let gate = &self.gates[*g as usize];
                 Some(*g) != from
-                    && (gate.is_behind(e.rank)
-                        || gate.block(now, self.cost_of(e, *g), e.paced) != Block::None)
+                    && (gate.is_behind(e.rank) || self.block(now, e, *g) != Block::None)
             })
     }
 

@@ -105,7 +105,13 @@ impl Client {
                 Err(e) => Err(transport::read(&e, false)),
             };
             permit.head = None;
-            let read = self.read(&shard, &view, &exchange);
+            let mut read = self.read(&shard, &view, &exchange);
+            let host = request.url().host_str().unwrap_or_default();
+            match &exchange {
+                Ok(_) => permit.answered(host),
+                Err(t) if permit.failed(host, t) => read.finding.be_offline(),
+                Err(_) => {}
+            }
             permit.observe(&read.finding);
             let plan = self.plan(&shard, &target, &mut call, &read, again, hooks);
             match (plan, exchange) {

@@ -292,7 +292,10 @@ fn turned<S: Source, K: Sink>(
     let refused = r.cause.is_some_and(Verdict::is_refusal)
         || matches!(
             r.kind,
-            RefusalKind::Held | RefusalKind::BreakerOpen | RefusalKind::Closed
+            RefusalKind::Held
+                | RefusalKind::BreakerOpen
+                | RefusalKind::Closed
+                | RefusalKind::Offline
         );
     let end = if refused {
         End::Refused(Box::new(r.clone()))
