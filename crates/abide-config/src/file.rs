@@ -244,6 +244,11 @@ impl Reader<'_> {
                     let help = Some("put it into [fetch]".to_owned());
                     self.fail(&key.span(), format!("{name} is a bulk run's alone"), help);
                 }
+                (Some(k), _) if k.shared && place == Place::Provider => {
+                    let help = Some("put it into [defaults]".to_owned());
+                    let message = format!("{name} is of all providers together");
+                    self.fail(&key.span(), message, help);
+                }
                 (Some(knob), found) => {
                     let found = raw(found);
                     match knob.kind.read(&found) {

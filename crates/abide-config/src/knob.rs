@@ -16,6 +16,8 @@ pub struct Knob {
     pub fetch_default: Option<&'static str>,
     /// Only bulk runs have it: it stands in `[fetch]` alone.
     pub fetch_only: bool,
+    /// It is of all providers together, so no provider's section has it.
+    pub shared: bool,
     /// What it does, and why its default is what it is.
     pub why: &'static str,
 }

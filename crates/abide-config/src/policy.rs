@@ -11,7 +11,9 @@ use abide_core::breaker::BreakerPolicy;
 use abide_core::budget::BudgetPolicy;
 use abide_core::call::{CallPolicy, Queueing, WriteRepeat};
 use abide_core::classify::{HintZero, HoldOn, Phase, RetryOn};
+use abide_core::control::{Adaptive, IntervalPolicy};
 use abide_core::ladder::Ladder;
+use abide_core::outage::OutagePolicy;
 use abide_core::pace::{Gcra, Sliding, Window};
 use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::run::RunPolicy;
@@ -101,16 +103,33 @@ impl View<'_> {
     fn gate(&self, prefix: &str, gate: &mut GatePolicy) {
         gate.windows = self.windows(prefix, 1);
         self.put(&format!("{prefix}concurrency"), &mut gate.concurrency);
-        gate.adaptive = if self.is("pace.adaptive", "auto") {
-            gate.windows.is_empty()
-        } else {
-            self.is("pace.adaptive", "on")
+        gate.adaptive = match gate.windows.is_empty() || !self.is("pace.adaptive", "auto") {
+            true => self.adaptive(),
+            false => Adaptive::Off,
         };
         gate.ladder = self.ladder();
         self.put("hold.floor", &mut gate.floor);
         self.put("hold.max", &mut gate.hold_max);
         self.put("probe.lease", &mut gate.probe_lease);
         self.put("probe.gap", &mut gate.probe_gap);
+    }
+
+    /// Which controller is wanted where one is wanted at all.
+    pub(crate) fn adaptive(&self) -> Adaptive {
+        if self.is("pace.adaptive", "off") {
+            return Adaptive::Off;
+        }
+        if !self.is("pace.adaptive", "interval") {
+            return Adaptive::Aimd;
+        }
+        let mut p = IntervalPolicy::default();
+        self.put("pace.interval.start", &mut p.start);
+        self.put("pace.interval.factor", &mut p.factor);
+        self.put("pace.interval.max", &mut p.max);
+        self.put("pace.interval.decay_after", &mut p.decay_after);
+        self.put("pace.interval.decay", &mut p.decay);
+        self.put("pace.interval.off_below", &mut p.off_below);
+        Adaptive::Interval(p)
     }
 
     pub(crate) fn ladder(&self) -> Ladder {
@@ -286,6 +305,17 @@ impl Config {
         v.put("queue.max", &mut p.waiting_calls);
         v.put("quota.from", &mut p.quota_from);
         p
+    }
+
+    /// When our own network is taken to be down; `None` where it never is.
+    pub fn outage(&self, of: Use) -> Option<OutagePolicy> {
+        let v = self.view(of, None);
+        if v.get("outage.enabled") == Some(false) {
+            return None;
+        }
+        let mut p = OutagePolicy::default();
+        v.put("outage.window", &mut p.window);
+        Some(p)
     }
 
     /// How a bulk run behaves.

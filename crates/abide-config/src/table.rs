@@ -24,6 +24,7 @@ const fn knob(key: &'static str, kind: Kind, default: &'static str, why: &'stati
         default,
         fetch_default: None,
         fetch_only: false,
+        shared: false,
         why,
     }
 }
@@ -38,6 +39,13 @@ const fn both(
 ) -> Knob {
     let mut knob = knob(key, kind, default, why);
     knob.fetch_default = Some(fetch);
+    knob
+}
+
+/// A knob of all providers together.
+const fn shared(key: &'static str, kind: Kind, default: &'static str, why: &'static str) -> Knob {
+    let mut knob = knob(key, kind, default, why);
+    knob.shared = true;
     knob
 }
 
@@ -150,11 +158,52 @@ pub const KNOBS: &[Knob] = &[
     ),
     knob(
         "pace.adaptive",
-        Kind::Choice(&["auto", "on", "off"]),
+        Kind::Choice(&["auto", "on", "interval", "off"]),
         "auto",
-        "Learn a pace from refusals; auto learns only where neither `rate` nor `limits` is known, \
-         nor a limit that the provider itself documents: a learned pace on top of one only wastes \
-         what is allowed.",
+        "Learn a pace from refusals: on looks for the highest rate that is not refused, interval \
+         backs away in the known steps of `pace.interval`; auto is on where neither `rate` nor \
+         `limits` is known, nor a limit that the provider itself documents: a learned pace on top \
+         of one only wastes what is allowed.",
+    ),
+    knob(
+        "pace.interval.start",
+        Kind::Duration(MILLI, DAY),
+        "1s",
+        "Under pace.adaptive = \"interval\", the time between two requests after the first \
+         refusal: what most providers mean when they do not say how often is too often.",
+    ),
+    knob(
+        "pace.interval.factor",
+        Kind::Number(1.0, 100.0),
+        "2",
+        "What each further refusal multiplies that interval by: doubling, the rate halved, finds \
+         any limit in a few refusals.",
+    ),
+    knob(
+        "pace.interval.max",
+        Kind::Duration(MILLI, DAY),
+        "8s",
+        "The longest such interval: beyond it callers run out of patience, and a pace turns into \
+         timeouts.",
+    ),
+    knob(
+        "pace.interval.decay_after",
+        Kind::Count(1, MANY),
+        "20",
+        "Answers in a row that shorten it: fewer would be back at the refused rate within the \
+         window that refused it.",
+    ),
+    knob(
+        "pace.interval.decay",
+        Kind::Number(0.0, 0.99),
+        "0.5",
+        "What such a row multiplies it by: the way back takes as many steps as the way there.",
+    ),
+    knob(
+        "pace.interval.off_below",
+        Kind::Duration(ZERO, DAY),
+        "500ms",
+        "Below this it is off: a shorter interval slows nobody who waits for answers.",
     ),
     knob(
         "account.rate",
@@ -346,6 +395,20 @@ pub const KNOBS: &[Knob] = &[
         Kind::Duration(SECOND, HOUR),
         "1m",
         "How long its probe may be out before another may go: as for a hold's probe.",
+    ),
+    shared(
+        "outage.enabled",
+        Kind::Switch,
+        "true",
+        "Whether failures of several hosts at once are taken for an outage of our own network, \
+         and then held against no provider: what is down is more likely one network than all of \
+         them.",
+    ),
+    shared(
+        "outage.window",
+        Kind::Duration(SECOND, HOUR),
+        "30s",
+        "Failures this close together are one outage: as long as a request takes to time out.",
     ),
     knob(
         "budget.ratio",

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use abide_core::control::Adaptive;
 use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::{ClassifyPolicy, Moment};
 use abide_profile::format::Evidence;
@@ -65,7 +66,9 @@ impl Config {
         }
         let plain = [&mut policy.provider, &mut policy.account, &mut policy.route];
         for gate in plain.into_iter().chain(&mut policy.classes) {
-            gate.adaptive &= gate.windows.is_empty();
+            if !gate.windows.is_empty() {
+                gate.adaptive = Adaptive::Off;
+            }
         }
     }
 
@@ -287,7 +290,7 @@ impl View<'_> {
     /// Adds what somebody said of all gates alike.
     fn common(&self, over: bool, gate: &mut GatePolicy) {
         if self.value("pace.adaptive").is_some() && !self.is("pace.adaptive", "auto") {
-            gate.adaptive = self.is("pace.adaptive", "on");
+            gate.adaptive = self.adaptive();
         }
         let steps = ["ladder.steps", "ladder.base", "ladder.factor", "ladder.max"];
         if steps.iter().any(|key| self.value(key).is_some()) {

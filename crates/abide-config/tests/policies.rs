@@ -12,6 +12,7 @@ use abide_core::ClassifyPolicy;
 use abide_core::breaker::BreakerPolicy;
 use abide_core::call::{CallPolicy, Queueing, WriteRepeat};
 use abide_core::classify::{HintZero, Phase};
+use abide_core::control::{Adaptive, IntervalPolicy};
 use abide_core::ladder::Ladder;
 use abide_core::pace::{Gcra, Sliding, Window};
 use abide_core::policy::ProviderPolicy;
@@ -73,7 +74,8 @@ burst = 10
 limits = ["100/2s"]
 concurrency = 3
 pace.gentle = false
-pace.adaptive = "on"
+pace.adaptive = "interval"
+pace.interval = { start = "2s", factor = 3, max = "10s", decay_after = 7, decay = 0.25, off_below = "1s" }
 account = { rate = "1/10s", concurrency = 2 }
 route.limits = ["5/s", "100/m"]
 ladder = { base = "2s", factor = 4, max = "30s" }
@@ -133,14 +135,16 @@ contact = "me@example.org"
         Window::from(Sliding::new(100, secs(2))),
     ];
     assert_eq!(p.provider.windows, windows);
+    assert_eq!((p.provider.concurrency, p.provider.gentle), (3, false));
+    let Adaptive::Interval(interval) = &p.provider.adaptive else {
+        panic!("{:?}", p.provider.adaptive);
+    };
     assert_eq!(
-        (
-            p.provider.concurrency,
-            p.provider.gentle,
-            p.provider.adaptive
-        ),
-        (3, false, true)
+        (interval.start, interval.max, interval.off_below),
+        (secs(2), secs(10), secs(1))
     );
+    assert_eq!([interval.factor, interval.decay], [3.0, 0.25]);
+    assert_eq!(interval.decay_after, 7);
     assert_eq!(p.account.windows, [Window::Gcra(Gcra::new(secs(10), 1))]);
     assert_eq!((p.account.concurrency, p.route.windows.len()), (2, 2));
     for gate in [&p.provider, &p.account, &p.route] {
@@ -203,6 +207,17 @@ fn words_that_stand_for_none() {
 #[test]
 fn a_known_limit_is_not_learned() {
     let p = load("[providers.p]\nrate = \"50/s\"\n").provider(Use::Call, Some("p"));
-    assert!(!p.provider.adaptive, "the limit is known");
-    assert!(p.account.adaptive, "an account's is not");
+    assert!(p.provider.adaptive.is_off(), "the limit is known");
+    assert_eq!(p.account.adaptive, Adaptive::Aimd, "an account's is not");
+}
+
+#[test]
+fn a_rate_can_be_halved_by_each_refusal_down_to_one_in_ten_seconds() {
+    let text = "[providers.p]\npace.adaptive = \"interval\"\npace.interval.max = \"10s\"\n";
+    let p = load(text).provider(Use::Call, Some("p"));
+    let mut wanted = IntervalPolicy::default();
+    wanted.max = secs(10);
+    assert_eq!(p.provider.adaptive, Adaptive::Interval(wanted));
+    let other = load(text).provider(Use::Call, Some("q"));
+    assert_eq!(other.provider.adaptive, Adaptive::Aimd);
 }

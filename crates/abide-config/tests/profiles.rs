@@ -210,7 +210,7 @@ fn auto_learns_no_pace_where_the_provider_documents_its_limits() {
     let learns = |name: &str, text: &str| {
         let profile = all.get(name).unwrap();
         let p = config(text).treatment(Use::Call, name, &profile, at).0;
-        (p.provider.adaptive, p.account.adaptive)
+        (!p.provider.adaptive.is_off(), !p.account.adaptive.is_off())
     };
     assert_eq!(learns("sure", ""), (false, true));
     assert_eq!(learns("peer", ""), (true, true), "a guess may be wrong");

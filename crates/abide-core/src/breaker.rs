@@ -9,10 +9,17 @@
 //!
 //! Breakers are local to a process: one process with a broken route must not stop the others.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::time::Instant;
 use crate::verdict::Health;
+
+/// The most failures that can be forgotten: far more than open a breaker.
+const UNANSWERED: usize = 256;
+/// The most openings in a row that can be undone: more do not fit into an outage's window, since
+/// each is as long as all before.
+const OPENINGS: usize = 16;
 
 /// When a breaker opens and for how long.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +94,22 @@ pub struct Breaker {
     opened: u32,
     generation: u32,
     probe: Option<(u32, Instant)>,
+    /// When the failures without an answer came that count now.
+    unanswered: VecDeque<Instant>,
+    /// The openings since it was closed last.
+    openings: Vec<Opening>,
+}
+
+/// How it was before it opened.
+#[derive(Clone, Copy, Debug)]
+struct Opening {
+    at: Instant,
+    /// It was a failure without an answer that opened it.
+    unanswered: bool,
+    open_until: Option<Instant>,
+    opened: u32,
+    /// With the failure that opened it.
+    in_a_row: u32,
 }
 
 impl Breaker {
@@ -102,6 +125,8 @@ impl Breaker {
             opened: 0,
             generation: 0,
             probe: None,
+            unanswered: VecDeque::new(),
+            openings: Vec::new(),
         }
     }
 
@@ -139,6 +164,18 @@ impl Breaker {
         health: Health,
         lease: Option<ProbeLease>,
     ) -> Option<Instant> {
+        self.record_as(now, health, lease, false)
+    }
+
+    /// As [`record`](Self::record), telling failures that got no answer from others: those may
+    /// turn out to have been ours, and are [forgotten](Self::forget) then.
+    pub fn record_as(
+        &mut self,
+        now: Instant,
+        health: Health,
+        lease: Option<ProbeLease>,
+        unanswered: bool,
+    ) -> Option<Instant> {
         let probing = lease.is_some_and(|l| self.probe.is_some_and(|(g, _)| g == l.0));
         if probing {
             self.probe = None;
@@ -149,7 +186,7 @@ impl Breaker {
             if probing {
                 match health {
                     Health::Success => self.close(now),
-                    Health::Failure => return Some(self.open(now)),
+                    Health::Failure => return Some(self.open(now, unanswered)),
                     Health::Neutral => {}
                 }
             }
@@ -171,12 +208,36 @@ impl Breaker {
                 self.in_a_row += 1;
                 self.seen += 1;
                 self.failed += 1;
+                if unanswered {
+                    bounded(&mut self.unanswered, now);
+                }
                 let trips = self.in_a_row >= self.policy.in_a_row
                     || (self.seen >= self.policy.at_least
                         && f64::from(self.failed) >= self.policy.ratio * f64::from(self.seen));
-                trips.then(|| self.open(now))
+                trips.then(|| self.open(now, unanswered))
             }
         }
+    }
+
+    /// The failures without an answer since an instant were none of the provider's: it is as if
+    /// they had not been, and so are the openings that they led to.
+    pub fn forget(&mut self, since: Instant) {
+        let ours = |o: &Opening| o.at >= since && o.unanswered;
+        if let Some(i) = self.openings.iter().position(ours) {
+            let before = self.openings[i];
+            self.openings.truncate(i);
+            self.open_until = before.open_until;
+            self.opened = before.opened;
+            self.in_a_row = before.in_a_row;
+            self.probe = None;
+        }
+        let counted = |from| self.unanswered.iter().filter(|at| **at >= from).count();
+        let (all, window) = (counted(since), counted(since.max(self.window_began)));
+        let (all, window) = (saturated(all), saturated(window));
+        self.in_a_row = self.in_a_row.saturating_sub(all);
+        self.failed = self.failed.saturating_sub(window);
+        self.seen = self.seen.saturating_sub(window);
+        self.unanswered.retain(|at| *at < since);
     }
 
     /// The probe never was sent, or its caller left: the next request may be it.
@@ -202,7 +263,17 @@ impl Breaker {
         self.open_until.is_some()
     }
 
-    fn open(&mut self, now: Instant) -> Instant {
+    fn open(&mut self, now: Instant, unanswered: bool) -> Instant {
+        if self.openings.len() >= OPENINGS {
+            self.openings.remove(0);
+        }
+        self.openings.push(Opening {
+            at: now,
+            unanswered,
+            open_until: self.open_until,
+            opened: self.opened,
+            in_a_row: self.in_a_row,
+        });
         let doubled = self.policy.open.saturating_mul(1 << self.opened.min(20));
         let until = now.after(doubled.min(self.policy.open_max));
         self.opened += 1;
@@ -211,7 +282,9 @@ impl Breaker {
         until
     }
 
-    const fn close(&mut self, now: Instant) {
+    fn close(&mut self, now: Instant) {
+        self.unanswered.clear();
+        self.openings.clear();
         self.open_until = None;
         self.opened = 0;
         self.in_a_row = 0;
@@ -219,6 +292,17 @@ impl Breaker {
         self.seen = 0;
         self.window_began = now;
     }
+}
+
+fn bounded(all: &mut VecDeque<Instant>, now: Instant) {
+    if all.len() >= UNANSWERED {
+        all.pop_front();
+    }
+    all.push_back(now);
+}
+
+fn saturated(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -274,6 +358,49 @@ mod tests {
         let lease = b.lease(at(30));
         assert_eq!(b.lease(at(30)), None);
         assert_eq!(b.record(at(30), Health::Failure, lease), Some(at(90)));
+    }
+
+    fn unanswered(b: &mut Breaker, s: u64, lease: Option<ProbeLease>) -> Option<Instant> {
+        b.record_as(at(s), Health::Failure, lease, true)
+    }
+
+    #[test]
+    fn inv09_an_opening_by_failures_of_ours_is_undone() {
+        let mut b = Breaker::new(BreakerPolicy::default());
+        b.record(at(1), Health::Failure, None);
+        for s in 10..14 {
+            unanswered(&mut b, s, None);
+        }
+        assert!(b.is_open(), "five in a row");
+        b.forget(at(5));
+        assert_eq!(b.admits(at(14)), Admits::Anyone);
+        for s in 20..23 {
+            assert_eq!(b.record(at(s), Health::Failure, None), None);
+        }
+        let opened = b.record(at(23), Health::Failure, None);
+        assert_eq!(
+            opened,
+            Some(at(53)),
+            "the first one still counts, and no rung was climbed"
+        );
+    }
+
+    #[test]
+    fn inv09_a_probe_of_ours_that_failed_climbs_no_rung() {
+        let mut b = opened();
+        let lease = b.lease(at(30));
+        assert_eq!(unanswered(&mut b, 31, lease), Some(at(91)));
+        b.forget(at(25));
+        assert_eq!(b.admits(at(31)), Admits::Probe);
+        let lease = b.lease(at(31));
+        assert_eq!(b.record(at(32), Health::Failure, lease), Some(at(92)));
+    }
+
+    #[test]
+    fn inv09_what_the_provider_itself_failed_at_is_not_forgotten() {
+        let mut b = opened();
+        b.forget(at(0));
+        assert_eq!(b.admits(at(1)), Admits::NotBefore(at(30)));
     }
 
     #[test]

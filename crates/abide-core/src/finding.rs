@@ -106,6 +106,9 @@ pub struct Finding {
     pub again: Option<bool>,
     /// It counts against the provider's allowance of answers that lead to a ban.
     pub counted: bool,
+    /// No head came: the exchange failed. Where our own network was down, this says nothing
+    /// about the provider.
+    pub unanswered: bool,
     /// Quotas told along the way.
     pub readings: Vec<Reading>,
 }
@@ -123,6 +126,7 @@ impl Finding {
             wait: None,
             again: None,
             counted: false,
+            unanswered: false,
             readings: Vec::new(),
         }
     }
@@ -130,6 +134,12 @@ impl Finding {
     /// A plain success.
     pub const fn success() -> Self {
         Self::of(Verdict::Success)
+    }
+
+    /// The exchange failed while our own network was down: it says nothing about the provider.
+    pub const fn be_offline(&mut self) {
+        self.verdict = Verdict::Offline;
+        self.health = Verdict::Offline.health();
     }
 
     /// The longest instant asked for, with its source.

@@ -58,6 +58,13 @@ impl InFlight {
         }
     }
 
+    /// Nothing could come back for a while: what came back well together before counts no more.
+    pub(crate) const fn begin_anew(&mut self) {
+        if self.well != u32::MAX {
+            self.well = 0;
+        }
+    }
+
     pub(crate) const fn count(&self) -> u32 {
         self.count
     }

@@ -23,6 +23,7 @@ pub mod hold;
 mod inflight;
 pub mod ladder;
 pub mod lease;
+pub mod outage;
 pub mod pace;
 pub mod policy;
 pub mod prober;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::allowance::AllowancePolicy;
 use crate::breaker::BreakerPolicy;
 use crate::budget::BudgetPolicy;
+use crate::control::Adaptive;
 use crate::ladder::Ladder;
 use crate::pace::Window;
 use crate::verdict::{GateClass, Scope};
@@ -21,8 +22,8 @@ pub struct GatePolicy {
     /// Start gently: at most two unanswered requests more than have come back well together.
     /// Default on: a ban box counts siblings on the wire.
     pub gentle: bool,
-    /// Steer an adaptive pace once refused. Default on; off where the limit is known.
-    pub adaptive: bool,
+    /// Which controller steers a pace once refused. Default AIMD; off where the limit is known.
+    pub adaptive: Adaptive,
     /// The waits where nobody said how long. Default 1 s × 2 up to 60 s.
     pub ladder: Ladder,
     /// The shortest hold after a refusal, whatever was asked. Default none: the provider's word
@@ -47,7 +48,7 @@ impl Default for GatePolicy {
             windows: Vec::new(),
             concurrency: u32::MAX,
             gentle: true,
-            adaptive: true,
+            adaptive: Adaptive::Aimd,
             ladder: Ladder::default(),
             floor: Duration::ZERO,
             hold_max: Duration::from_secs(31 * 24 * 3600),
@@ -110,6 +111,9 @@ pub struct ProviderPolicy {
     /// Default 6 h. The same as [`ClassifyPolicy::quota_from`](crate::ClassifyPolicy::quota_from),
     /// from where a governor takes it.
     pub quota_from: Duration,
+    /// It is on this machine, which is there without any network: an outage of ours is none of
+    /// its. Default no.
+    pub local: bool,
     /// The most waiting calls. Default 100,000: each costs about half a KiB here and more in
     /// the shell.
     pub waiting_calls: usize,
@@ -135,6 +139,7 @@ impl Default for ProviderPolicy {
             budget: BudgetPolicy::default(),
             remembered_gates: 100_000,
             quota_from: Duration::from_secs(6 * 3600),
+            local: false,
             waiting_calls: 100_000,
         }
     }

@@ -1,6 +1,7 @@
 //! Places in line: ranks, not times.
 //!
-//! A waiter stands at the one gate that blocks it, in the order (urgency, fair time, arrival),
+//! A waiter stands at the one gate that blocks it, in the order (urgency, fair time, arrival;
+//! what is exempt from pace before all else),
 //! and keeps its rank when it moves on to the next blocking gate. Only the head has an instant,
 //! so there is nothing to recompute when a hold grows and nothing to drift when a wake is late.
 //!
@@ -41,9 +42,19 @@ impl Default for Urgency {
 /// A place in line: smaller goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
+    /// What is exempt from pace goes first: behind somebody who waits for the pace it would wait
+    /// for it too.
+    pub(crate) paced: bool,
     pub(crate) urgency: Urgency,
     pub(crate) fair: u64,
     pub(crate) arrival: u64,
+}
+
+impl Rank {
+    /// What a waiter of this rank takes of the pace.
+    fn of_pace(self, cost: u32) -> u64 {
+        if self.paced { u64::from(cost) } else { 0 }
+    }
 }
 
 /// The waiters standing at one gate. Made when somebody first waits, since most gates never have
@@ -78,7 +89,7 @@ impl Queue {
 
     pub(crate) fn push(&mut self, rank: Rank, slot: u32, cost: u32) {
         let line = self.0.get_or_insert_default();
-        line.cost[rank.urgency.index()] += u64::from(cost);
+        line.cost[rank.urgency.index()] += rank.of_pace(cost);
         line.waiters.insert(rank, (slot, cost));
     }
 
@@ -86,7 +97,7 @@ impl Queue {
         if let Some(line) = &mut self.0
             && let Some((_, cost)) = line.waiters.remove(&rank)
         {
-            line.cost[rank.urgency.index()] -= u64::from(cost);
+            line.cost[rank.urgency.index()] -= rank.of_pace(cost);
         }
     }
 
@@ -148,6 +159,7 @@ impl Ranks {
         k.end = start.saturating_add(u64::from(cost));
         line.sweep();
         Rank {
+            paced: true,
             urgency,
             fair: start,
             arrival: self.arrivals,
@@ -159,6 +171,7 @@ impl Ranks {
     pub(crate) const fn newcomer(&mut self, urgency: Urgency) -> Rank {
         self.arrivals += 1;
         Rank {
+            paced: true,
             urgency,
             fair: self.lines[urgency.index()].now,
             arrival: self.arrivals,

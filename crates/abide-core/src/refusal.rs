@@ -34,6 +34,8 @@ pub enum RefusalKind {
     QueueTooLong,
     /// The queue is at its bound.
     QueueFull,
+    /// Our own network is down for longer than what the caller is willing to wait.
+    Offline,
     /// The last attempt was refused, or failed.
     AttemptsSpent,
 }
@@ -46,6 +48,8 @@ pub enum DecidedBy {
     Breaker,
     /// The caller's deadline.
     Deadline,
+    /// The outage of our own network.
+    Outage,
     /// A policy of ours.
     Policy,
     /// The provider.
@@ -133,6 +137,7 @@ impl Refusal {
                 "did not serve this request, whose body was not kept to be sent again (a stream, \
                  or larger than body.replay)"
             }
+            (RefusalKind::Offline, _) => "is not asked: our own network is down",
             (RefusalKind::BudgetSpent, _) => "failed, and the budget for repeats is spent",
             (RefusalKind::AttemptsSpent, Some(v)) if v.is_rate_limited() => match self.attempts {
                 0 | 1 => "refused",
@@ -160,6 +165,7 @@ impl RefusalKind {
             Self::DeadlinePassed => "deadline_passed",
             Self::DeadlineTooSoon => "deadline_too_soon",
             Self::Held => "held",
+            Self::Offline => "offline",
             Self::QueueTooLong => "queue_too_long",
             Self::QueueFull => "queue_full",
             Self::AttemptsSpent => "attempts_spent",
@@ -173,6 +179,7 @@ impl DecidedBy {
         match self {
             Self::Breaker => "breaker",
             Self::Deadline => "deadline",
+            Self::Outage => "outage",
             Self::Policy => "policy",
             Self::Provider => "provider",
             Self::Queue => "queue",

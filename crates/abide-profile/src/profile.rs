@@ -168,6 +168,7 @@ impl Profile {
 
     fn treat(&self, policy: &mut ProviderPolicy, problems: &mut Vec<Problem>) {
         let told = &self.told.policy;
+        policy.local |= told.role == format::Role::Local;
         let place = Place::default().key("policy");
         let mut read = |key: &str, text: &str| match duration(text) {
             Ok(d) => Some(d),

@@ -32,6 +32,10 @@ pub struct Admission {
     pub before_start: Option<BeforeStart>,
     /// The longest closing waited for, within the call's own limits; no bound when absent.
     pub closing_max: Option<Duration>,
+    /// Whether it keeps to the pace of its gates. One that is exempt (a token to be renewed, a
+    /// question that costs nothing) still waits at holds, open breakers and for a place on the
+    /// wire.
+    pub paced: bool,
     /// Whoever asks has something to do between leave and start.
     pub(crate) two_steps: bool,
 }
@@ -55,6 +59,7 @@ impl Admission {
             wire: None,
             before_start: None,
             closing_max: None,
+            paced: true,
             two_steps: false,
         }
     }

@@ -9,21 +9,24 @@ use abide_core::Moment;
 use abide_core::Scope;
 use abide_core::classify::ClassifyPolicy;
 use abide_core::hold::{Hold, SetBy};
+use abide_core::outage::OutagePolicy;
+use abide_core::outage::is_loopback;
 use abide_core::policy::ProviderPolicy;
 use abide_core::provider::{Event, News, Provider};
 use abide_core::verdict::Verdict;
 use abide_profile::{Catalogue, Choice, Profile};
 use abide_store::{Memory, Store, StoreError};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::clock::{Clock, System};
 use crate::names::Names;
+use crate::outage::{Guard, Shards};
 use crate::place::Place;
-use crate::providers::{Found, Providers};
+use crate::providers::Found;
 use crate::shard::{Handle, Shard};
 use crate::shared::{Named, Namer, Profiler, Shared};
-use crate::target::{self, Target};
+use crate::target::{self, Target, names_loopback};
 
 /// How often the store is looked at for what other processes wrote: new holds are seen within
 /// 100 ms.
@@ -43,7 +46,7 @@ pub struct Treatment {
 pub struct Governor {
     shared: Arc<Shared>,
     policies: Arc<Policies>,
-    providers: Arc<RwLock<Providers>>,
+    providers: Arc<Shards>,
 }
 
 /// How a provider of a name and a profile is treated from a moment on.
@@ -97,6 +100,7 @@ pub struct GovernorBuilder {
     namer: Option<Namer>,
     profiler: Option<Profiler>,
     catalogue: Option<Arc<Catalogue>>,
+    outage: Option<OutagePolicy>,
 }
 
 impl fmt::Debug for GovernorBuilder {
@@ -183,6 +187,13 @@ impl GovernorBuilder {
         self
     }
 
+    /// When our own network is taken to be down; `None` never does.
+    #[must_use]
+    pub fn outage(mut self, policy: Option<OutagePolicy>) -> Self {
+        self.outage = policy;
+        self
+    }
+
     /// How answers are read.
     #[must_use]
     pub fn classify(mut self, policy: ClassifyPolicy) -> Self {
@@ -210,7 +221,9 @@ impl GovernorBuilder {
             .map(|g| (g.key.clone(), g))
             .collect();
         let names = Names::new((dice.u64(..), dice.u64(..)), store.secret());
+        let providers = Arc::default();
         let shared = Shared {
+            outage: Guard::new(self.outage, &providers),
             clock: self.clock,
             store,
             names,
@@ -231,7 +244,7 @@ impl GovernorBuilder {
                 named: self.named,
                 by: self.by,
             }),
-            providers: Arc::default(),
+            providers,
         })
     }
 }
@@ -260,6 +273,7 @@ impl Governor {
             namer: None,
             profiler: None,
             catalogue: None,
+            outage: Some(OutagePolicy::default()),
         }
     }
 
@@ -274,7 +288,7 @@ impl Governor {
 
     /// The handle to one provider, by name.
     pub fn provider(&self, name: &str) -> Handle {
-        self.shard(name, || {
+        self.shard(name, names_loopback(name), || {
             // `aws@host` is one of several hosts, `google+youtube` one of several services.
             let (section, service) = name.split_once('+').unwrap_or((name, name));
             let known = service.split('@').next().unwrap_or(service);
@@ -288,10 +302,12 @@ impl Governor {
 
     /// The handle to the provider of a target.
     pub fn provider_of(&self, target: &Target) -> Handle {
-        self.shard(&target.provider, || Arc::clone(&target.profile))
+        self.shard(&target.provider, target.loopback, || {
+            Arc::clone(&target.profile)
+        })
     }
 
-    fn shard(&self, name: &str, profile: impl FnOnce() -> Arc<Profile>) -> Handle {
+    fn shard(&self, name: &str, loopback: bool, profile: impl FnOnce() -> Arc<Profile>) -> Handle {
         if let Some(shard) = self.providers.read().get(name) {
             return Arc::clone(shard);
         }
@@ -308,11 +324,29 @@ impl Governor {
         } = self.policies.of(name, &profile, moment);
         // What a quota is, is said once, whether an answer refuses or not.
         policy.quota_from = classify.quota_from;
+        policy.local |= loopback;
         let machine = Provider::new(policy, instance);
         let shared = Arc::clone(&self.shared);
         let shard = Shard::new(name, shared, machine, classify, profile);
         providers.add(&shard);
+        drop(providers);
+        // Whoever tells of a change from now on finds it among the others.
+        if let Some(news) = self.shared.outage.news(moment.now) {
+            shard.tell(news);
+        }
         shard
+    }
+
+    /// Whether our own network is taken to be down.
+    pub fn is_offline(&self) -> bool {
+        self.shared.outage.is_offline()
+    }
+
+    /// Tells that a name that has nothing to do with any provider was not found: with only one
+    /// host in use, that tells our own outage from the provider's.
+    pub fn neutral_dns_failed(&self) {
+        let now = self.shared.clock.now();
+        self.shared.outage.neutral_dns_failed(now);
     }
 
     /// The target of a request: its provider and account, or `None` when its URL has no host.
@@ -347,6 +381,7 @@ impl Governor {
         let target = Target {
             provider: Arc::clone(found.handle.name()),
             gates: target::gates(names, &found.profile, method, &place, headers),
+            loopback: found.loopback,
             profile: Arc::clone(&found.profile),
         };
         Some((Arc::clone(&found.handle), target))
@@ -359,7 +394,8 @@ impl Governor {
             ..*place
         };
         let (name, profile) = place.provider(&self.shared);
-        let handle = self.shard(&name, || Arc::clone(&profile));
+        let loopback = is_loopback(&host);
+        let handle = self.shard(&name, loopback, || Arc::clone(&profile));
         let found = Arc::new(Found::new(handle, profile, &place, written));
         if !self.shared.catalogue.depends_on_path(&host) {
             self.providers.write().remember(key, Arc::clone(&found));

@@ -31,6 +31,7 @@ mod inspect;
 #[cfg(feature = "layer")]
 pub mod layer;
 mod names;
+mod outage;
 mod permit;
 mod persist;
 mod place;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use abide_core::call::Call;
-use abide_core::provider::{Admit, Outcome, Pass, Request, Start, Ticket};
+use abide_core::classify::Transport;
+use abide_core::outage::{Leave, OutageProbe};
+use abide_core::provider::{Admit, News, Outcome, Pass, Request, Start, Ticket};
 use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
 use abide_core::{Finding, Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -24,6 +26,8 @@ pub struct Permit {
     pass: Option<Pass>,
     /// What the head of its answer said, while the rest is still being looked at.
     pub(crate) head: Option<Finding>,
+    /// It is the probe of an outage of our network.
+    probe: Option<OutageProbe>,
     #[expect(dead_code, reason = "held for its drop: the place on the wire")]
     wire: Option<OwnedSemaphorePermit>,
 }
@@ -40,6 +44,12 @@ pub(crate) enum Step {
     Granted(Unsent),
     /// No place on the wire.
     Wire,
+}
+
+/// Leave of a provider that takes our network to be down.
+struct Offline {
+    pass: Pass,
+    wire: Option<OwnedSemaphorePermit>,
 }
 
 impl Permit {
@@ -93,7 +103,7 @@ impl Permit {
         admission: &Admission,
         call: &mut Call,
     ) -> Step {
-        shard.with(|s, now| {
+        let step = shard.with(|s, now| {
             let limits = call.asks(now);
             let gates = shard.gates(s, now, &admission.target);
             let closing = admission.closing_max.map_or(Instant::FAR, |d| now.after(d));
@@ -105,16 +115,18 @@ impl Permit {
                 not_before: limits.not_before,
                 expires: limits.expires,
                 hold_limit: limits.hold_limit.min(closing),
+                paced: admission.paced,
             };
-            match s.machine.admit(now, &request) {
+            Ok(match s.machine.admit(now, &request) {
                 Admit::Refuse(r) => Step::Refused(Box::new(call.turned_away(now, *r))),
                 Admit::Waiting(ticket) => Step::Wait(Waiting::new(shard, s, ticket)),
                 Admit::Go(pass) if place.is_some() => {
-                    Self::ready(shard, s, now, pass, place, admission, call)
+                    return Self::ready(shard, s, now, pass, place, admission, call);
                 }
-                Admit::Go(pass) => Self::place(shard, s, now, pass, admission, call),
-            }
-        })
+                Admit::Go(pass) => return Self::place(shard, s, now, pass, admission, call),
+            })
+        });
+        step.unwrap_or_else(|offline| Self::probe(shard, offline, call))
     }
 
     /// Takes a place on the wire for a pass, or gives the pass back until there is one.
@@ -125,14 +137,14 @@ impl Permit {
         pass: Pass,
         admission: &Admission,
         call: &mut Call,
-    ) -> Step {
+    ) -> Result<Step, Offline> {
         let place = match &admission.wire {
             None => None,
             Some(wire) => match Arc::clone(wire).try_acquire_owned() {
                 Ok(place) => Some(place),
                 Err(_) => {
                     s.machine.settle(now, pass, &Outcome::NotSent);
-                    return Step::Wire;
+                    return Ok(Step::Wire);
                 }
             },
         };
@@ -147,13 +159,13 @@ impl Permit {
         place: Option<OwnedSemaphorePermit>,
         admission: &Admission,
         call: &mut Call,
-    ) -> Step {
+    ) -> Result<Step, Offline> {
         if admission.two_steps || admission.before_start.is_some() {
-            return Step::Granted(Unsent {
+            return Ok(Step::Granted(Unsent {
                 shard: Arc::clone(shard),
                 pass: Some(pass),
                 wire: place,
-            });
+            }));
         }
         Self::start(shard, s, now, pass, place, call)
     }
@@ -165,6 +177,49 @@ impl Permit {
         pass: Pass,
         wire: Option<OwnedSemaphorePermit>,
         call: &mut Call,
+    ) -> Result<Step, Offline> {
+        if s.machine.is_offline() {
+            return Err(Offline { pass, wire });
+        }
+        Ok(Self::stamp(shard, s, now, pass, wire, None, call))
+    }
+
+    /// A pass of an offline provider: it is sent only with leave to be the probe, of which there
+    /// is one for all providers.
+    fn probe(shard: &Handle, offline: Offline, call: &mut Call) -> Step {
+        let Offline { pass, wire } = offline;
+        let outage = &shard.shared().outage;
+        let asked = shard.shared().clock.now();
+        let (leave, news) = outage.lease(asked);
+        let probe = match leave {
+            Leave::Probe(probe) => Some(probe),
+            Leave::Online | Leave::Wait => None,
+        };
+        let next = shard.with(|s, now| {
+            if probe.is_some() {
+                return Self::stamp(shard, s, now, pass, wire, probe, call);
+            }
+            if let Some(news) = news {
+                shard.learn_all(s, now, News::Outage(news));
+            }
+            // By the time of the question: a moment later it might be let go without leave.
+            let now = if leave == Leave::Wait { asked } else { now };
+            Self::stamp(shard, s, now, pass, wire, None, call)
+        });
+        if let (Some(probe), Step::Wait(..)) = (probe, &next) {
+            outage.give_back(asked, probe, false);
+        }
+        next
+    }
+
+    fn stamp(
+        shard: &Handle,
+        s: &mut State,
+        now: Instant,
+        pass: Pass,
+        wire: Option<OwnedSemaphorePermit>,
+        probe: Option<OutageProbe>,
+        call: &mut Call,
     ) -> Step {
         match s.machine.start(now, pass) {
             Start::Go(pass) => {
@@ -173,6 +228,7 @@ impl Permit {
                     shard: Arc::clone(shard),
                     pass: Some(pass),
                     head: None,
+                    probe,
                     wire,
                 })
             }
@@ -186,6 +242,31 @@ impl Permit {
             self.shard
                 .with(|s, now| s.machine.observe(now, pass, finding));
         }
+    }
+
+    /// An answer came from this host, whatever it says. To be told before the attempt is settled,
+    /// as is [`failed`](Self::failed): so an outage of our own network is told from those of
+    /// providers.
+    pub fn answered(&mut self, host: &str) {
+        // The answer to a probe ends the outage, so there is nothing left to give back.
+        self.probe = None;
+        if !self.shard.is_local() {
+            let shared = self.shard.shared();
+            shared.outage.answered(shared.clock.now(), host);
+        }
+    }
+
+    /// The exchange with this host failed. Returns whether our own network is taken to be down,
+    /// so that the failure says nothing about the provider.
+    pub fn failed(&mut self, host: &str, transport: &Transport) -> bool {
+        if self.shard.is_local() {
+            return false;
+        }
+        let shared = self.shard.shared();
+        let probe = self.probe.take();
+        let now = shared.clock.now();
+        shared.outage.failed(now, host, transport, probe);
+        shared.outage.is_offline()
     }
 
     /// The attempt is over.
@@ -204,6 +285,11 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        if let Some(probe) = self.probe.take() {
+            // Its caller left before anything was known.
+            let shared = self.shard.shared();
+            shared.outage.give_back(shared.clock.now(), probe, true);
+        }
         if let Some(pass) = self.pass.take() {
             if let Some(head) = self.head.take() {
                 // The caller left, but the answer is known well enough.
@@ -234,16 +320,18 @@ impl Unsent {
         let Some(pass) = pass else {
             return Step::Refused(closed());
         };
-        self.shard
-            .with(|s, now| Permit::start(&self.shard, s, now, pass, wire, call))
+        let shard = &self.shard;
+        let step = shard.with(|s, now| Permit::start(shard, s, now, pass, wire, call));
+        step.unwrap_or_else(|offline| Permit::probe(shard, offline, call))
     }
 
     fn place(mut self, admission: &Admission, call: &mut Call) -> Step {
         let Some(pass) = self.pass.take() else {
             return Step::Refused(closed());
         };
-        self.shard
-            .with(|s, now| Permit::place(&self.shard, s, now, pass, admission, call))
+        let shard = &self.shard;
+        let step = shard.with(|s, now| Permit::place(shard, s, now, pass, admission, call));
+        step.unwrap_or_else(|offline| Permit::probe(shard, offline, call))
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use abide_core::outage::is_loopback;
 use abide_profile::Profile;
 
 use crate::place::Place;
@@ -33,6 +34,8 @@ pub(crate) struct Found {
     pub(crate) profile: Arc<Profile>,
     /// The host in its normal form.
     pub(crate) host: Arc<str>,
+    /// It is this machine.
+    pub(crate) loopback: bool,
     written: Arc<str>,
     port: (Option<u16>, u16),
 }
@@ -48,6 +51,7 @@ impl Found {
         Self {
             handle,
             profile,
+            loopback: is_loopback(place.host),
             written: match place.host == written {
                 true => Arc::clone(&host),
                 false => written.into(),

@@ -43,6 +43,8 @@ pub struct Shard {
     shared: Arc<Shared>,
     classify: ClassifyPolicy,
     profile: Arc<Profile>,
+    /// On this machine: an outage of our network is none of its.
+    local: bool,
     state: Mutex<State>,
     /// Apart from the machine: answers are read outside its lock.
     skew: Mutex<Skew>,
@@ -78,6 +80,7 @@ impl Shard {
         profile: Arc<Profile>,
     ) -> Handle {
         Arc::new(Self {
+            local: machine.policy().local,
             name: name.into(),
             shared,
             classify,
@@ -121,6 +124,11 @@ impl Shard {
     /// What is known of it.
     pub const fn profile(&self) -> &Arc<Profile> {
         &self.profile
+    }
+
+    /// Whether it is on this machine.
+    pub const fn is_local(&self) -> bool {
+        self.local
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
@@ -233,17 +241,19 @@ impl Shard {
         })
     }
 
-    /// Places or lifts a hold on the whole provider, as a person wants it.
+    /// Tells news of the whole provider: a hold that a person places or lifts, an outage.
     pub(crate) fn tell(self: &Arc<Self>, news: News) {
-        self.with(|s, now| {
-            let provider = Credential::default();
-            let names = &self.shared.names;
-            let spec = names.spec(Scope::Provider, &self.name, provider.bytes());
-            if !s.machine.knows(spec.key) {
-                self.remember(s, spec, provider);
-            }
-            s.machine.learn(now, spec, news);
-        });
+        self.with(|s, now| self.learn_all(s, now, news));
+    }
+
+    pub(crate) fn learn_all(&self, s: &mut State, now: Instant, news: News) {
+        let provider = Credential::default();
+        let names = &self.shared.names;
+        let spec = names.spec(Scope::Provider, &self.name, provider.bytes());
+        if !s.machine.knows(spec.key) {
+            self.remember(s, spec, provider);
+        }
+        s.machine.learn(now, spec, news);
     }
 
     /// Everything to remember, for the store on the way out.

@@ -13,6 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock::Clock;
 use crate::names::Names;
+use crate::outage::Guard;
 
 /// A provider that the configuration names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) listeners: Mutex<Vec<Listener>>,
     /// Providers that somebody tries again when they failed.
     pub(crate) probed: Mutex<HashSet<Arc<str>>>,
+    /// Apart from all providers: whether our own network is down.
+    pub(crate) outage: Guard,
 }
 
 impl fmt::Debug for Shared {

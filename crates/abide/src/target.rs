@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use abide_core::outage::is_loopback;
 use abide_core::{GateClass, Scope};
 use abide_profile::{Asking, Profile};
 use http::{HeaderMap, HeaderName, Method};
@@ -73,6 +74,8 @@ pub struct Target {
     pub provider: Arc<str>,
     pub(crate) profile: Arc<Profile>,
     pub(crate) gates: Gates,
+    /// It goes to this machine.
+    pub(crate) loopback: bool,
 }
 
 /// Most requests pass no more gates than fit here without allocating.
@@ -121,6 +124,7 @@ impl Target {
         Some(Self {
             provider: provider.into(),
             gates,
+            loopback: is_loopback(place.host),
             profile,
         })
     }
@@ -184,6 +188,7 @@ impl Target {
             provider: Arc::clone(shard.name()),
             profile: Arc::clone(profile),
             gates,
+            loopback: names_loopback(shard.name()),
         }
     }
 
@@ -210,6 +215,13 @@ pub(crate) fn drop_credentials(headers: &mut HeaderMap, profile: &Profile) {
     for name in secrets {
         headers.remove(name);
     }
+}
+
+/// Whether a provider is an origin on this machine, by its name.
+pub(crate) fn names_loopback(provider: &str) -> bool {
+    let port = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit());
+    let host = provider.rsplit_once(':').filter(|(_, p)| port(p));
+    is_loopback(provider) || host.is_some_and(|(host, _)| is_loopback(host))
 }
 
 pub(crate) fn is_own_header(profile: &Profile, name: &HeaderName) -> bool {

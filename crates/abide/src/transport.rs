@@ -55,10 +55,10 @@ fn kind(error: &reqwest::Error) -> TransportKind {
 fn of_io(e: &std::io::Error) -> Option<TransportKind> {
     Some(match e.kind() {
         ErrorKind::ConnectionRefused => TransportKind::Refused,
-        ErrorKind::NetworkUnreachable
-        | ErrorKind::HostUnreachable
-        | ErrorKind::AddrNotAvailable
-        | ErrorKind::NetworkDown => TransportKind::Unreachable,
+        ErrorKind::HostUnreachable => TransportKind::Unreachable,
+        ErrorKind::NetworkUnreachable | ErrorKind::AddrNotAvailable | ErrorKind::NetworkDown => {
+            TransportKind::NoNetwork
+        }
         ErrorKind::TimedOut => TransportKind::Timeout,
         ErrorKind::ConnectionReset
         | ErrorKind::ConnectionAborted
@@ -74,6 +74,7 @@ pub(crate) const fn describe(t: &Transport) -> &'static str {
         (TransportKind::Dns, _) => "its name could not be resolved",
         (TransportKind::Refused, _) => "it refused the connection",
         (TransportKind::Unreachable, _) => "it could not be reached",
+        (TransportKind::NoNetwork, _) => "there is no way out of this machine",
         (TransportKind::Timeout, Phase::Body) => "its answer did not end in time",
         (TransportKind::Timeout, _) => "it did not answer in time",
         (TransportKind::Tls, _) => "no secure connection could be agreed on",

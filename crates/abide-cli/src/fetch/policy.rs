@@ -86,6 +86,7 @@ impl Setup {
         let governor = Governor::builder()
             .store(store)
             .catalogue(Arc::clone(&self.catalogue))
+            .outage(config.outage(Use::Fetch))
             .named_by(namer)
             .profiled_by(profiler)
             .treated_by(move |name, profile, at| {

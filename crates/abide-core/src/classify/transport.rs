@@ -46,8 +46,10 @@ pub enum TransportKind {
     Dns,
     /// The host is there and nobody listens.
     Refused,
-    /// No way to the host, or none out of here.
+    /// No way to the host.
     Unreachable,
+    /// No way out of here: no network, or no address to send from.
+    NoNetwork,
     /// It took too long.
     Timeout,
     /// The two sides could not agree on a secure channel.
@@ -78,6 +80,7 @@ pub const fn of_unknown() -> Finding {
 /// A body that broke off says something about that one answer only, since its head did arrive.
 pub const fn of_transport(transport: &Transport) -> Finding {
     let mut finding = Finding::of(Verdict::Unavailable);
+    finding.unanswered = !matches!(transport.phase, Phase::Body);
     finding.scope = match transport.phase {
         Phase::Body => {
             finding.health = Health::Neutral;

@@ -4,13 +4,46 @@
 //! sees a hold: staying away is the provider's word, the pace is our plan.
 
 mod aimd;
+mod interval;
 
 use std::fmt;
 use std::time::Duration;
 
 pub use aimd::Aimd;
+pub use interval::{Interval, IntervalPolicy};
 
 use crate::time::Instant;
+
+/// Which controller a gate gets when it is refused.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Adaptive {
+    /// None: the pace is what the windows say.
+    Off,
+    /// The one that looks for the highest rate the provider bears ([`Aimd`]). The default, since
+    /// it gives back most of what a refusal took.
+    #[default]
+    Aimd,
+    /// The one that backs away in known steps ([`Interval`]).
+    Interval(IntervalPolicy),
+}
+
+impl Adaptive {
+    /// Whether there is none.
+    pub const fn is_off(&self) -> bool {
+        matches!(self, Self::Off)
+    }
+
+    /// The controller of a gate at its first refusal, `accepted` requests having come back well
+    /// since `began`.
+    pub(crate) fn controller(&self, accepted: u32, began: Instant) -> Option<Box<dyn Controller>> {
+        match self {
+            Self::Off => None,
+            Self::Aimd => Some(Box::new(Aimd::after(accepted, began))),
+            Self::Interval(policy) => Some(Box::new(Interval::new(policy.clone()))),
+        }
+    }
+}
 
 /// Steers one gate's adaptive interval.
 pub trait Controller: fmt::Debug + Send {

@@ -18,7 +18,7 @@ pub use key::{GateId, GateKey, GateSet, GateSpec, KeyHasher, MAX_GATES};
 pub use lately::Lately;
 
 use crate::breaker::{Admits, Breaker};
-use crate::control::{Aimd, Controller};
+use crate::control::Controller;
 use crate::hold::Hold;
 use crate::inflight::InFlight;
 use crate::lease::Lease;
@@ -129,9 +129,10 @@ impl Gate {
         held.max(self.breaker.as_ref().and_then(|b| b.open_until(now)))
     }
 
-    /// What a request of `cost` waits for, were it first in line.
+    /// What a request of `cost` waits for, were it first in line; one that is not `paced` waits
+    /// for nothing that is our plan.
     #[inline]
-    pub(crate) fn block(&self, now: Instant, cost: u32) -> Block {
+    pub(crate) fn block(&self, now: Instant, cost: u32, paced: bool) -> Block {
         if let Some(h) = &self.hold
             && h.is_active(now)
         {
@@ -152,6 +153,9 @@ impl Gate {
         }
         if !self.inflight.has_room() || (self.provisional && self.inflight.count() > 0) {
             return Block::Return;
+        }
+        if !paced {
+            return Block::None;
         }
         if let Some(l) = &self.lease
             && !l.covers(now, cost)
@@ -265,14 +269,14 @@ impl Gate {
 
     /// The controller, made at the first refusal.
     pub(crate) fn control(&mut self, policy: &GatePolicy) -> Option<&mut Box<dyn Controller>> {
-        if !policy.adaptive {
+        if policy.adaptive.is_off() {
             return None;
         }
-        let (count, since) = self.lately.told();
-        Some(
-            self.control
-                .get_or_insert_with(|| Box::new(Aimd::after(count, since))),
-        )
+        if self.control.is_none() {
+            let (count, since) = self.lately.told();
+            self.control = policy.adaptive.controller(count, since);
+        }
+        self.control.as_mut()
     }
 
     /// The adaptive interval in force, for the store and for people.

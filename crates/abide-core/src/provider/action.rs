@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::gate::GateKey;
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::lease::LeaseId;
+use crate::outage::OutageNews;
 use crate::refusal::Refusal;
 use crate::time::Instant;
 use crate::verdict::{Scope, Verdict};
@@ -127,6 +128,13 @@ pub enum Event {
         /// Until when, where that is known.
         until: Option<Instant>,
     },
+    /// Our own network is down: nothing but probes is sent.
+    WentOffline {
+        /// The first probe goes then.
+        until: Instant,
+    },
+    /// Our own network is back.
+    CameOnline,
     /// A probe was let out.
     ProbeSent {
         /// The gate.
@@ -204,6 +212,8 @@ pub enum News {
         /// The request or lease.
         id: LeaseId,
     },
+    /// How our own network is; holds for all gates, whichever is named.
+    Outage(OutageNews),
     /// A person lifted this hold (`None`: whatever hold is in force).
     Lifted {
         /// The hold.

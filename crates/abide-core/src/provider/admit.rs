@@ -33,15 +33,15 @@ impl Provider {
         for &g in gates {
             let gate = &self.gates[g as usize];
             let cost = self.cost_of(&entry, g);
-            if cost > gate.pace.size() {
+            if entry.paced && cost > gate.pace.size() {
                 let mut r = Refusal::new(RefusalKind::CostTooLarge, DecidedBy::Policy);
                 r.scope = gate.scope;
                 return Admit::Refuse(Box::new(r));
             }
             contended |= !gate.queue.is_empty();
-            if gate.block(now, cost) != Block::None {
+            if self.block(now, &entry, g) != Block::None {
                 blocked = true;
-                closed = closed.max(gate.closed_until(now).map(|t| (t, g)));
+                closed = closed.max(self.closed(now, g).map(|t| (t, g)));
             }
         }
         if let Some((until, g)) = closed
@@ -55,16 +55,17 @@ impl Provider {
         if !blocked && !contended {
             let mut entry = entry;
             entry.rank = self.ranks.newcomer(request.urgency);
+            entry.rank.paced = entry.paced;
             let slot = self.entries.insert(entry);
             self.charge(now, slot, None);
             return Admit::Go(self.entries.pass(slot));
         }
         let (urgency, fair, cost) = (request.urgency, request.fair, request.cost);
-        let rank = self.ranks.arrive(urgency, fair, cost);
+        let mut rank = self.ranks.arrive(urgency, fair, cost);
+        rank.paced = entry.paced;
         let stand = gates.iter().copied().find(|g| {
             let gate = &self.gates[*g as usize];
-            let here = self.cost_of(&entry, *g);
-            gate.is_behind(rank) || gate.block(now, here) != Block::None
+            gate.is_behind(rank) || self.block(now, &entry, *g) != Block::None
         });
         let mut entry = entry;
         entry.rank = rank;
@@ -79,7 +80,7 @@ impl Provider {
         let refusal = if self.waiting >= self.policy.waiting_calls {
             Some(Refusal::new(RefusalKind::QueueFull, DecidedBy::Queue))
         } else if request.expires <= now || expected.is_some_and(|at| at > request.expires) {
-            Some(self.too_long(g, expected))
+            Some(self.too_long(now, g, expected))
         } else {
             None
         };
@@ -98,7 +99,8 @@ impl Provider {
     /// Decides nothing of its own: it is the same way with everything left out that is not there.
     #[inline]
     fn pass_at_once(&mut self, now: Instant, request: &Request) -> Option<Pass> {
-        if request.not_before > now || !request.gates.is_plain() {
+        let plain = request.paced && request.gates.is_plain() && self.offline.is_none();
+        if request.not_before > now || !plain {
             return None;
         }
         let ids = request.gates.ids();
@@ -190,6 +192,8 @@ impl Provider {
                 || !gate.episode.as_deref().is_none_or(probe)
                 || !gate.breaker.as_deref().is_none_or(trial);
         }
+        let ticket = pass.ticket();
+        stopped |= self.offline.is_some_and(|o| !o.lets_start(now, ticket));
         if stopped && self.policy.mode == Mode::Enforce {
             return self.send_back(now, slot);
         }
@@ -209,10 +213,11 @@ impl Provider {
     #[inline(never)]
     fn tell_sent(&mut self, now: Instant, slot: u32) {
         let e = &self.entries[slot];
-        let (set, len, cost, paid) = (e.set, e.len(), e.cost, e.paid);
+        let (set, len, cost, paid, paced) = (e.set, e.len(), e.cost, e.paid, e.paced);
         for (i, &g) in set[..len].iter().enumerate() {
             let g = self.canonical(g) as usize;
             if paid & (1 << i) != 0
+                && paced
                 && let Some(c) = &mut self.gates[g].control
             {
                 c.sent(now, cost);
@@ -231,6 +236,7 @@ impl Provider {
             }
             State::Granted => {
                 self.refund(now, ticket.slot);
+                self.let_in(ticket.slot);
                 self.entries.remove(ticket.slot);
             }
             State::Started => return,
@@ -242,6 +248,7 @@ impl Provider {
     #[inline(never)]
     pub(super) fn send_back(&mut self, now: Instant, slot: u32) -> Start {
         self.refund(now, slot);
+        self.let_in(slot);
         let ticket = self.entries.ticket(slot);
         self.enlist(slot);
         self.line_up(now, slot);
@@ -250,7 +257,7 @@ impl Provider {
         let closed = set[..len]
             .iter()
             .map(|g| self.canonical(*g))
-            .filter_map(|g| self.gates[g as usize].closed_until(now).map(|t| (t, g)))
+            .filter_map(|g| self.closed(now, g).map(|t| (t, g)))
             .max();
         if let Some((until, g)) = closed
             && until > limit

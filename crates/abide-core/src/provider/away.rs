@@ -74,7 +74,7 @@ impl Provider {
 
     /// Turns away everyone for whom gate `g` is now closed too long.
     pub(super) fn turn_away(&mut self, now: Instant, g: u32) {
-        let Some(until) = self.gates[g as usize].closed_until(now) else {
+        let Some(until) = self.closed(now, g) else {
             return;
         };
         while let Some(&(limit, slot)) = self.gates[g as usize].watch.first()
@@ -90,7 +90,7 @@ impl Provider {
             State::Waiting { gate, .. } => {
                 let g = self.canonical(gate);
                 let at = self.expected(now, g, &self.entries[slot], true);
-                self.too_long(g, at)
+                self.too_long(now, g, at)
             }
             _ => {
                 let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Policy);
@@ -110,14 +110,20 @@ impl Provider {
         stands: bool,
     ) -> Option<Instant> {
         let gate = &self.gates[g as usize];
-        let cost = self.cost_of(e, g);
-        let base = match gate.block(now, cost) {
+        let base = match self.block(now, e, g) {
             Block::Until(t) => t,
             Block::None => now,
             Block::Probe(_) | Block::Return | Block::Lease => return None,
         };
+        if !e.paced {
+            return Some(base);
+        }
         let (above, same) = gate.queue.cost_ahead(e.urgency);
-        let own = if stands { u64::from(cost) } else { 0 };
+        let own = if stands {
+            u64::from(self.cost_of(e, g))
+        } else {
+            0
+        };
         let keys = self.ranks.keys(e.urgency);
         let fair = keys.saturating_mul(self.ranks.backlog(e.rank));
         let ahead = above.saturating_add(same.saturating_sub(own).min(fair));
@@ -129,6 +135,12 @@ impl Provider {
         let gate = &self.gates[g as usize];
         let held = gate.hold.as_ref().filter(|h| h.is_active(now));
         let open = gate.closed_until(now);
+        let closed = self.closed(now, g);
+        if closed > open
+            && let Some(r) = self.offline_refusal(now, g)
+        {
+            return r;
+        }
         let mut r = match held {
             Some(h) if open.is_none_or(|t| t <= h.until) => {
                 let mut r = Refusal::new(RefusalKind::Held, DecidedBy::Provider);
@@ -150,7 +162,10 @@ impl Provider {
 
     /// The refusal of somebody whom the line at gate `g` keeps too long; `at` is when its turn
     /// would have come, if anyone can tell.
-    pub(super) fn too_long(&self, g: u32, at: Option<Instant>) -> Refusal {
+    pub(super) fn too_long(&self, now: Instant, g: u32, at: Option<Instant>) -> Refusal {
+        if let Some(r) = self.offline_refusal(now, g) {
+            return r;
+        }
         let mut r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Queue);
         r.scope = self.gates[g as usize].scope;
         r.retry_at = at;

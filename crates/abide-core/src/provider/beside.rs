@@ -73,7 +73,7 @@ impl Provider {
         let gates = entry.set[..entry.len()].iter();
         let blocks = gates.filter_map(|g| {
             let gate = &self.gates[*g as usize];
-            let until = match gate.block(now, self.cost_of(entry, *g)) {
+            let until = match self.would_block(now, entry, *g) {
                 Block::None => return None,
                 Block::Until(at) | Block::Probe(at) => Some(at),
                 Block::Return | Block::Lease => None,

@@ -41,6 +41,7 @@ pub(super) struct Entry {
     len: u8,
     pub(super) urgency: Urgency,
     pub(super) cost: u32,
+    pub(super) paced: bool,
     pub(super) fair: u64,
     pub(super) rank: Rank,
     pub(super) not_before: Instant,
@@ -72,8 +73,10 @@ impl Entry {
             len: u8::try_from(len).unwrap_or(0),
             urgency: r.urgency,
             cost: r.cost,
+            paced: r.paced,
             fair: r.fair,
             rank: Rank {
+                paced: r.paced,
                 urgency: r.urgency,
                 fair: 0,
                 arrival: 0,
@@ -169,6 +172,7 @@ impl Entries {
         e.len = len;
         e.urgency = r.urgency;
         e.cost = r.cost;
+        e.paced = r.paced;
         e.fair = r.fair;
         e.rank = rank;
         e.not_before = r.not_before;

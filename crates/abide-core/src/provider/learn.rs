@@ -7,7 +7,6 @@ use super::{Action, Event, GateRecord, News, Provider};
 use crate::allowance::Allowance;
 use crate::breaker::Breaker;
 use crate::budget::Budget;
-use crate::control::Aimd;
 use crate::gate::{Episode, GateKey, GateSpec};
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::policy::ProviderPolicy;
@@ -35,6 +34,7 @@ impl Provider {
                     self.close_as(now, g, id, until, cause, ask, probes, set_by, None);
                 }
             }
+            News::Outage(news) => self.hear(now, news),
             News::Lifted { id } => self.lift(now, g, id),
             News::Leased { id, permits, until } => {
                 if let Some(l) = &mut self.gates[g as usize].lease {
@@ -55,6 +55,7 @@ impl Provider {
             } => {
                 self.order += 1;
                 let order = self.order;
+                let adaptive = self.policy_of(g).adaptive.clone();
                 let gate = &mut self.gates[g as usize];
                 gate.failures = gate.failures.max(failures);
                 gate.last_success = gate.last_success.max(last_success);
@@ -65,8 +66,8 @@ impl Provider {
                 }
                 if let Some(i) = interval
                     && gate.control.is_none()
+                    && let Some(mut c) = adaptive.controller(0, Instant::ORIGIN)
                 {
-                    let mut c: Box<dyn crate::control::Controller> = Box::new(Aimd::default());
                     c.restore(now, i);
                     gate.pace.adapt(now, c.interval());
                     gate.control = Some(c);
@@ -93,6 +94,9 @@ impl Provider {
             self.allowance = self.policy.allowance.map(Allowance::new);
         }
         let freed = old.mode != self.policy.mode;
+        if self.policy.local {
+            self.come_online(now);
+        }
         for g in 0..self.gates.len() {
             let (scope, class) = (self.gates[g].scope, self.gates[g].class);
             let p = self.policy.of(scope, class);

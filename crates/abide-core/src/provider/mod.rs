@@ -23,6 +23,7 @@ mod close;
 mod entry;
 mod learn;
 mod merge;
+mod offline;
 mod pay;
 mod serve;
 mod settle;
@@ -36,6 +37,7 @@ pub use settle::Outcome;
 pub use view::GateView;
 
 use entry::{Entries, Entry};
+use offline::{Lost, Offline};
 
 use crate::allowance::Allowance;
 use crate::budget::Budget;
@@ -62,6 +64,10 @@ pub struct Request {
     pub expires: Instant,
     /// The latest end of a closing (hold, open breaker) it is willing to wait for.
     pub hold_limit: Instant,
+    /// Whether it keeps to the pace of its gates and is counted there. One that is exempt skips
+    /// windows, adaptive intervals and leases, and nobody who waits for those stands before it;
+    /// holds, breakers and places on the wire are for all.
+    pub paced: bool,
 }
 
 impl Request {
@@ -75,6 +81,7 @@ impl Request {
             not_before: Instant::ORIGIN,
             expires: Instant::FAR,
             hold_limit: Instant::FAR,
+            paced: true,
         }
     }
 }
@@ -108,6 +115,10 @@ pub struct Provider {
     lifted: Vec<(crate::hold::HoldId, Instant)>,
     budget: Budget,
     allowance: Option<Allowance>,
+    offline: Option<Offline>,
+    /// The revision of the last news of an outage.
+    outage: u64,
+    lost: Lost,
 }
 
 impl Provider {
@@ -138,6 +149,9 @@ impl Provider {
             lifted: Vec::new(),
             budget,
             allowance,
+            offline: None,
+            outage: 0,
+            lost: Lost::new(),
         }
     }
 

@@ -14,7 +14,7 @@ impl Provider {
     #[inline]
     pub(super) fn charge(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
         let e = &self.entries[slot];
-        let (set, len) = (e.set, e.len());
+        let (set, len, paced) = (e.set, e.len(), e.paced);
         let mut together = [0; MAX_GATES];
         let mut rare: Option<Box<Rare>> = None;
         let (mut seen, mut paid, mut generation) = ([0; MAX_GATES], 0, 0);
@@ -28,14 +28,17 @@ impl Provider {
             let cost = self.cost_of(&self.entries[slot], g);
             let gate = &mut self.gates[g as usize];
             together[i] = gate.inflight.enter();
-            let due = match stood {
-                Some((at, since)) if at == g => gate.slot(now, cost, since),
-                _ => now,
-            };
-            gate.free_at = due;
-            let store = gate.pace.charge(now, due, cost);
-            if let Some(l) = &mut gate.lease {
-                rare.get_or_insert_default().leases[i] = l.spend(cost);
+            let mut store = false;
+            if paced {
+                let due = match stood {
+                    Some((at, since)) if at == g => gate.slot(now, cost, since),
+                    _ => now,
+                };
+                gate.free_at = due;
+                store = gate.pace.charge(now, due, cost);
+                if let Some(l) = &mut gate.lease {
+                    rare.get_or_insert_default().leases[i] = l.spend(cost);
+                }
             }
             if let Some(b) = &mut gate.breaker
                 && b.is_open()
@@ -63,6 +66,9 @@ impl Provider {
                 self.mark(g);
             }
         }
+        if self.offline.is_some() {
+            self.let_out(now, slot);
+        }
         let e = &mut self.entries[slot];
         e.state = State::Granted;
         e.charged = now;
@@ -75,7 +81,7 @@ impl Provider {
     pub(super) fn refund(&mut self, now: Instant, slot: u32) {
         let e = &self.entries[slot];
         let (set, len, at, paid) = (e.set, e.len(), e.charged, e.paid);
-        let rare = e.rare();
+        let (rare, paced) = (e.rare(), e.paced);
         for (i, &g) in set[..len].iter().enumerate() {
             self.leave_gate(now, g, paid & (1 << i) != 0);
             if paid & (1 << i) == 0 {
@@ -84,9 +90,11 @@ impl Provider {
             let c = self.canonical(g);
             let cost = self.paid_at(&self.entries[slot], i);
             let gate = &mut self.gates[c as usize];
-            gate.pace.refund(at, cost);
-            if let Some(l) = &mut gate.lease {
-                l.give_back(rare.leases[i], cost);
+            if paced {
+                gate.pace.refund(at, cost);
+                if let Some(l) = &mut gate.lease {
+                    l.give_back(rare.leases[i], cost);
+                }
             }
             if let (Some(b), Some(l)) = (&mut gate.breaker, lease(rare.breakers[i])) {
                 b.give_back(l);

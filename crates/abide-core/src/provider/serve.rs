@@ -3,7 +3,6 @@
 use super::entry::State;
 use super::{Action, Provider};
 use crate::gate::Block;
-use crate::policy::Mode;
 use crate::time::Instant;
 
 impl Provider {
@@ -31,8 +30,9 @@ impl Provider {
         {
             self.parked.remove(&(at, order, slot));
             let e = &self.entries[slot];
-            let (urgency, fair, cost) = (e.urgency, e.fair, e.cost);
-            let rank = self.ranks.arrive(urgency, fair, cost);
+            let (urgency, fair, cost, paced) = (e.urgency, e.fair, e.cost, e.paced);
+            let mut rank = self.ranks.arrive(urgency, fair, cost);
+            rank.paced = paced;
             self.entries[slot].rank = rank;
             self.line_up(now, slot);
         }
@@ -62,8 +62,7 @@ impl Provider {
     }
 
     pub(super) fn move_on(&mut self, now: Instant, g: u32, slot: u32) {
-        let cost = self.cost_of(&self.entries[slot], g);
-        match self.block_at(now, g, cost) {
+        match self.block(now, &self.entries[slot], g) {
             Block::None => {}
             Block::Until(at) | Block::Probe(at) => {
                 // A lease that lapses while its spender waits is asked for anew at once.
@@ -73,6 +72,7 @@ impl Provider {
             }
             Block::Return => return self.set_due(g, Instant::FAR),
             Block::Lease => {
+                let cost = self.cost_of(&self.entries[slot], g);
                 self.ask_for_lease(g, cost);
                 return self.set_due(g, Instant::FAR);
             }
@@ -96,14 +96,6 @@ impl Provider {
         self.mark(g);
     }
 
-    /// What a waiter waits for at a gate: nothing, where what is decided is not done.
-    fn block_at(&self, now: Instant, g: u32, cost: u32) -> Block {
-        match self.policy.mode {
-            Mode::Enforce => self.gates[g as usize].block(now, cost),
-            Mode::Observe | Mode::Shadow => Block::None,
-        }
-    }
-
     /// The first gate of a waiter's set that blocks it, apart from the one it comes from.
     pub(super) fn blocking(&self, now: Instant, slot: u32, from: Option<u32>) -> Option<u32> {
         let e = &self.entries[slot];
@@ -113,8 +105,7 @@ impl Provider {
             .find(|g| {
                 let gate = &self.gates[*g as usize];
                 Some(*g) != from
-                    && (gate.is_behind(e.rank)
-                        || self.block_at(now, *g, self.cost_of(e, *g)) != Block::None)
+                    && (gate.is_behind(e.rank) || self.block(now, e, *g) != Block::None)
             })
     }
 

@@ -65,6 +65,7 @@ impl Provider {
                 } else {
                     worst.health()
                 };
+                let health = self.blamed(finding, health);
                 self.conclude(now, slot, worst, health, finding);
                 if finding.counted {
                     self.spend_allowance(now, slot);
@@ -85,15 +86,26 @@ impl Provider {
                 }
             }
             Outcome::Unreached(finding) if started => {
-                self.unreached(now, slot, finding.health);
+                let health = self.blamed(finding, finding.health);
+                self.unreached(now, slot, health);
                 self.refund(now, slot);
             }
             _ => self.refund(now, slot),
         }
+        self.let_in(slot);
         self.entries.remove(slot);
         self.catch_up(now);
         if !self.ready.is_empty() {
             self.serve(now);
+        }
+    }
+
+    /// What an ending says of the provider's health: while we are offline, what got no answer
+    /// says nothing.
+    fn blamed(&self, finding: &Finding, health: Health) -> Health {
+        match finding.unanswered && self.offline.is_some() {
+            true => Health::Neutral,
+            false => health,
         }
     }
 
@@ -179,13 +191,13 @@ impl Provider {
         for i in 0..len {
             let e = &self.entries[slot];
             let (g, together) = (e.set[i], e.together[i]);
-            let plain = v == Verdict::Success && paid & (1 << i) != 0;
+            let plain = v == Verdict::Success && e.paced && paid & (1 << i) != 0;
             if !plain || !self.gates[g as usize].came_back_well(now, sent, health, together) {
-                self.conclude_at(now, slot, i, v, health);
+                self.conclude_at(now, slot, i, v, health, f.unanswered);
             }
         }
         // A real cost told by the answer is charged or refunded against what was reserved.
-        if f.readings.iter().any(|r| r.cost.is_some()) {
+        if self.entries[slot].paced && f.readings.iter().any(|r| r.cost.is_some()) {
             self.correct_costs(now, slot, &f.readings);
         }
     }
@@ -222,12 +234,16 @@ impl Provider {
                 ep.probe_lost(rare.probes[i], now.after(gap));
             }
             let turned = gate.note_health(now, health);
+            let lease = lease(rare.breakers[i]);
             if let Some(b) = &mut gate.breaker
-                && let Some(until) = b.record(now, health, lease(rare.breakers[i]))
+                && let Some(until) = b.record_as(now, health, lease, true)
             {
                 let key = gate.key;
                 self.emit(Event::BreakerOpened { key, until });
                 self.turn_away(now, c);
+            }
+            if health == Health::Failure {
+                self.note_lost(now, c);
             }
             if turned {
                 self.persist(c);
@@ -237,10 +253,18 @@ impl Provider {
 
     /// A verdict at one gate of the set.
     #[inline(never)]
-    fn conclude_at(&mut self, now: Instant, slot: u32, i: usize, v: Verdict, health: Health) {
+    fn conclude_at(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        i: usize,
+        v: Verdict,
+        health: Health,
+        unanswered: bool,
+    ) {
         let e = &self.entries[slot];
         let (g, together, order, sent) = (e.set[i], e.together[i], e.order, e.sent);
-        let (paid, rare) = (e.paid_at(i), e.rare());
+        let (paid, rare, paced) = (e.paid_at(i), e.rare(), e.paced);
         self.leave_gate(now, g, paid);
         if !paid {
             return;
@@ -264,14 +288,15 @@ impl Provider {
                 ep.probe_lost(rare.probes[i], Instant::ORIGIN);
             }
         }
-        if gate.control.is_none() && v.is_answer() {
+        // What is exempt from the pace proves nothing about it.
+        if gate.control.is_none() && v.is_answer() && paced {
             gate.lately.add(sent);
         }
         if let Some(ctl) = &mut gate.control {
             if ended {
                 ctl.resumed(now);
             }
-            if v.is_answer() {
+            if v.is_answer() && paced {
                 ctl.answered(now, sent, gate.queue.is_empty());
             }
             let interval = ctl.interval();
@@ -282,12 +307,16 @@ impl Provider {
         if gate.breaker.as_ref().is_some_and(|b| b.is_open()) {
             gate.free_at = now;
         }
+        let lease = lease(rare.breakers[i]);
         if let Some(b) = &mut gate.breaker
-            && let Some(until) = b.record(now, health, lease(rare.breakers[i]))
+            && let Some(until) = b.record_as(now, health, lease, unanswered)
         {
             let key = gate.key;
             self.emit(Event::BreakerOpened { key, until });
             self.turn_away(now, c);
+        }
+        if unanswered && health == Health::Failure {
+            self.note_lost(now, c);
         }
         if ended {
             let key = self.gates[c as usize].key;

@@ -20,7 +20,7 @@ pub struct GateView {
     pub hold: Option<Hold>,
     /// Whether an episode is under way: a hold, or the probe after it.
     pub in_episode: bool,
-    /// The end of whatever closes it, the breaker included.
+    /// The end of whatever closes it, the breaker and our own outage included.
     pub closed_until: Option<Instant>,
     /// Requests on the wire.
     pub in_flight: u32,
@@ -39,16 +39,16 @@ pub struct GateView {
 impl Provider {
     /// All gates as they stand.
     pub fn view(&self, now: Instant) -> Vec<GateView> {
-        let known = |g: &&crate::gate::Gate| g.alias.is_none();
-        self.gates
-            .iter()
+        let known = |(_, g): &(u32, &crate::gate::Gate)| g.alias.is_none();
+        (0..)
+            .zip(&self.gates)
             .filter(known)
-            .map(|g| GateView {
+            .map(|(n, g)| GateView {
                 key: g.key,
                 scope: g.scope,
                 hold: g.hold.as_deref().copied().filter(|h| h.is_active(now)),
                 in_episode: g.episode.is_some(),
-                closed_until: g.closed_until(now),
+                closed_until: self.closed(now, n),
                 in_flight: g.inflight.count(),
                 waiting: g.queue.len(),
                 interval: g.learned(),
@@ -71,7 +71,7 @@ impl Provider {
             .max_by_key(|h| h.until)
     }
 
-    /// Until when a request's gates are closed by a word or a failure.
+    /// Until when a request's gates are closed by a word or a failure of the provider.
     pub fn closed_until(&self, now: Instant, set: &GateSet) -> Option<Instant> {
         let gates = set.ids().iter().filter_map(|id| {
             let gate = self.gates.get(id.index as usize)?;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::storm::{Storm, Where, for_seeds, ms, policy};
+use abide_core::control::Adaptive;
 use abide_core::gate::{GateKey, GateSpec, KeyHasher};
 use abide_core::hold::{HoldId, SetBy};
 use abide_core::policy::ProviderPolicy;
@@ -176,7 +177,9 @@ fn nothing_leaks_and_idle_gates_are_forgotten() {
         let mut p = policy(seed);
         p.remembered_gates = 5;
         // What was learned is kept; here nothing may be.
-        (p.provider.adaptive, p.account.adaptive, p.route.adaptive) = (false, false, false);
+        for gate in [&mut p.provider, &mut p.account, &mut p.route] {
+            gate.adaptive = Adaptive::Off;
+        }
         let mut storm = Storm::new(p, seed);
         for _ in 0..GUSTS {
             storm.blow();

@@ -3,6 +3,7 @@
 use super::storm::{Storm, Where, for_seeds, ms, policy};
 use abide_core::budget::{Budget, BudgetPolicy, RepeatCause};
 use abide_core::call::{Attempt, Call, CallPolicy, Plan, Safety};
+use abide_core::control::Adaptive;
 use abide_core::gate::GateKey;
 use abide_core::pace::{Gcra, Sliding, Window};
 use abide_core::policy::ProviderPolicy;
@@ -149,7 +150,7 @@ fn inv04_no_herd() {
         p.provider.concurrency = 32;
         p.provider.gentle = false;
         // A slow pace would hide a herd.
-        (p.provider.adaptive, p.account.adaptive) = (false, false);
+        (p.provider.adaptive, p.account.adaptive) = (Adaptive::Off, Adaptive::Off);
         let mut storm = Storm::new(p, seed);
         let gates = storm.specs[0].clone();
         for _ in 0..40 {

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use abide_core::control::{Adaptive, IntervalPolicy};
 use abide_core::gate::{GateKey, GateSpec};
 use abide_core::policy::ProviderPolicy;
 use abide_core::provider::{Action, Admit, Event, Outcome, Pass, Provider, Request, Start, Ticket};
@@ -315,14 +316,22 @@ impl Storm {
     }
 }
 
+fn adaptive(rng: &mut Rng) -> Adaptive {
+    match rng.u8(..4) {
+        0 | 1 => Adaptive::Off,
+        2 => Adaptive::Aimd,
+        _ => Adaptive::Interval(IntervalPolicy::default()),
+    }
+}
+
 /// A policy with a little of everything.
 pub(crate) fn policy(seed: u64) -> ProviderPolicy {
     let rng = &mut Rng::with_seed(seed ^ 0x5eed);
     let mut p = ProviderPolicy::default();
     p.provider.concurrency = rng.u32(1..6);
-    p.provider.adaptive = rng.bool();
-    p.account.adaptive = rng.bool();
-    p.route.adaptive = rng.bool();
+    p.provider.adaptive = adaptive(rng);
+    p.account.adaptive = adaptive(rng);
+    p.route.adaptive = adaptive(rng);
     p.account.concurrency = rng.u32(1..6);
     if rng.bool() {
         let interval = ms(rng.u64(1..200));

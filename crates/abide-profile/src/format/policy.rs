@@ -24,8 +24,7 @@ pub struct Policy {
     pub handled_below: Vec<u16>,
     /// A bound on answers that lead to a ban.
     pub allowance: Option<Allowance>,
-    /// Whether it is somewhere else, or on this machine. Kept for the gateway; nothing uses it
-    /// yet.
+    /// Whether it is somewhere else, or on this machine.
     pub role: Role,
     /// A route that costs little, to ask how it is. Kept for the gateway; nothing uses it yet.
     pub probe: Option<String>,

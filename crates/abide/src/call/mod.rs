@@ -197,7 +197,7 @@ impl Governor {
         };
         let mut calling = Calling::new(&shard, target, options);
         loop {
-            let permit = calling.admit(options).await?;
+            let mut permit = calling.admit(options).await?;
             let left = calling.call.time_left(self.clock().now());
             let answered = Arc::default();
             let made = attempt(Attempt {
@@ -213,13 +213,14 @@ impl Governor {
                     return Err(CallError::Refused(calling.turned(refusal, None)));
                 }
                 Some(Ok(value)) => {
+                    permit.answered(shard.name());
                     let said = answered.lock().take();
                     permit.settle(&Outcome::Answered(calling.success(said.as_ref())));
                     return Ok(value);
                 }
                 Some(Err(failed)) => {
-                    let heard = calling.hear(&failed.said);
-                    if let Some(turned) = calling.ends(permit, &heard) {
+                    let mut heard = calling.hear(&failed.said);
+                    if let Some(turned) = calling.ends(permit, &mut heard) {
                         let error = failed.error;
                         return Err(CallError::Failed { error, turned });
                     }
@@ -270,6 +271,7 @@ impl<'a> Calling<'a> {
         admission.cost = options.cost.max(1);
         admission.urgency = options.urgency;
         admission.fair = options.fair;
+        admission.paced = options.paced;
         admission.wire.clone_from(&options.wire);
         let acquired = Permit::acquire(self.shard, &admission, &mut self.call).await;
         acquired.map_err(|refusal| CallError::Refused(self.turned(*refusal, None)))
@@ -287,7 +289,14 @@ impl<'a> Calling<'a> {
     }
 
     /// Settles a failed attempt; `None` when there is to be another.
-    fn ends(&mut self, permit: Permit, heard: &Heard) -> Option<Box<TurnedAway>> {
+    fn ends(&mut self, mut permit: Permit, heard: &mut Heard) -> Option<Box<TurnedAway>> {
+        match heard.transport {
+            // What is only called unavailable may have been our own network.
+            None if heard.read.finding.verdict == Verdict::Unavailable => {}
+            None => permit.answered(self.shard.name()),
+            Some(t) if permit.failed(self.shard.name(), &t) => heard.read.finding.be_offline(),
+            Some(_) => {}
+        }
         let read = &heard.read;
         permit.observe(&read.finding);
         let plan = exchange::plan(self.shard, &self.target, &mut self.call, read, true);

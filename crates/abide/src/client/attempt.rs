@@ -114,7 +114,13 @@ impl Client {
                 }),
             };
             permit.head = None;
-            let read = self.read(&shard, &view, &exchange);
+            let mut read = self.read(&shard, &view, &exchange);
+            let host = request.url().host_str().unwrap_or_default();
+            match &exchange {
+                Ok(_) => permit.answered(host),
+                Err(broke) if permit.failed(host, &broke.transport) => read.finding.be_offline(),
+                Err(_) => {}
+            }
             permit.observe(&read.finding);
             let plan = self.plan(&shard, &target, &mut call, &read, again, hooks);
             match (plan, exchange) {
@@ -268,6 +274,7 @@ impl Client {
             wire: options.wire.clone(),
             // Only a write has an intent to commit, and a redirect may make one of a read.
             before_start: options.before_start.clone().filter(|_| call.writes()),
+            paced: options.paced,
             ..Admission::to(target.clone())
         };
         match hooks.acquire(shard, &admission, call).await {

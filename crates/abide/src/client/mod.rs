@@ -66,7 +66,7 @@ impl fmt::Debug for Inner {
 }
 
 /// How one call is to be made.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct CallOptions {
     /// The knobs of the call; the client's own when absent.
@@ -87,6 +87,25 @@ pub struct CallOptions {
     pub before_start: Option<BeforeStart>,
     /// Where it goes, when that is known already.
     pub target: Option<Target>,
+    /// Whether it keeps to the pace of its gates; holds are for all.
+    pub paced: bool,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self {
+            call: None,
+            safety: None,
+            urgency: Urgency::default(),
+            fair: 0,
+            cost: 1,
+            attempt_timeout: None,
+            wire: None,
+            before_start: None,
+            target: None,
+            paced: true,
+        }
+    }
 }
 
 impl fmt::Debug for CallOptions {
@@ -364,6 +383,13 @@ impl RequestBuilder {
     /// Says whether it may be repeated.
     pub const fn safety(mut self, safety: Safety) -> Self {
         self.options.safety = Some(safety);
+        self
+    }
+
+    /// Says whether it keeps to the pace of its gates (it does unless told otherwise). One that
+    /// is exempt, as the renewal of a token, still waits at holds.
+    pub const fn paced(mut self, paced: bool) -> Self {
+        self.options.paced = paced;
         self
     }
 

@@ -78,6 +78,11 @@ impl Talk {
         &self.shard
     }
 
+    /// Whom an answer comes from; a request whose URI is a path shows its provider only.
+    fn host(&self) -> &str {
+        self.uri.host().unwrap_or_else(|| self.shard.name())
+    }
+
     fn view(&self) -> RequestView<'_> {
         RequestView {
             method: &self.method,
@@ -92,6 +97,7 @@ impl Talk {
         headers: &HeaderMap,
         permit: &mut Permit,
     ) -> Head {
+        permit.answered(self.host());
         let at = self.shard.shared().clock.moment();
         Head::read(&self.shard, &self.view(), (status, headers), at, permit)
     }
@@ -122,10 +128,16 @@ impl Talk {
         &mut self,
         failure: Option<&Transport>,
         kept: bool,
-        permit: Permit,
+        mut permit: Permit,
     ) -> Plan {
         let read = match failure {
-            Some(t) => Read::of_failure(&self.shard, t),
+            Some(t) => {
+                let mut read = Read::of_failure(&self.shard, t);
+                if permit.failed(self.host(), t) {
+                    read.finding.be_offline();
+                }
+                read
+            }
             None => Read::of_unknown(&self.shard),
         };
         permit.observe(&read.finding);

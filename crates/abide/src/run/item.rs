@@ -208,6 +208,7 @@ fn prepare<S: Source, K: Sink>(
         wire: Some(Arc::clone(&driver.wire)),
         before_start: None,
         target: None,
+        paced: true,
     };
     if may_write {
         let driver = Arc::clone(driver);
@@ -292,7 +293,10 @@ fn turned<S: Source, K: Sink>(
     let refused = r.cause.is_some_and(Verdict::is_refusal)
         || matches!(
             r.kind,
-            RefusalKind::Held | RefusalKind::BreakerOpen | RefusalKind::Closed
+            RefusalKind::Held
+                | RefusalKind::BreakerOpen
+                | RefusalKind::Closed
+                | RefusalKind::Offline
         );
     let end = if refused {
         End::Refused(Box::new(r.clone()))

@@ -17,6 +17,7 @@ use abide::clock::{Clock, System};
 use abide::core::Instant;
 use abide::core::call::CallPolicy;
 use abide::core::classify::{ClassifyPolicy, HintZero};
+use abide::core::control::Adaptive;
 use abide::core::ladder::Ladder;
 use abide::core::policy::ProviderPolicy;
 use abide::{Client, Error, Governor, TurnedAway};
@@ -47,7 +48,7 @@ pub(crate) fn hasty() -> Client {
 pub(crate) fn hasty_with(mut gates: ProviderPolicy) -> Client {
     for gate in [&mut gates.provider, &mut gates.account, &mut gates.route] {
         gate.ladder = Ladder::Steps(vec![ms(1)]);
-        gate.adaptive = false;
+        gate.adaptive = Adaptive::Off;
     }
     let mut classify = ClassifyPolicy::default();
     classify.hint_zero = HintZero::Immediate;

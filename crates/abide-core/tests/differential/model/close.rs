@@ -2,14 +2,27 @@
 
 use std::time::Duration;
 
-use abide_core::control::Aimd;
+use abide_core::control::{Adaptive, Aimd, Controller, Interval};
 use abide_core::hold::HoldId;
-use abide_core::{Ask, Scope, Verdict};
+use abide_core::{Ask, Instant, Scope, Verdict};
 
 use super::gate::{NaiveEpisode, NaiveHold};
 use super::settle::{at, nanos};
 use super::window::Spacing;
 use super::{Model, Place};
+
+/// The controller that a policy names, new.
+pub(crate) fn controller(
+    adaptive: &Adaptive,
+    accepted: u32,
+    began: Instant,
+) -> Option<Box<dyn Controller>> {
+    match adaptive {
+        Adaptive::Aimd => Some(Box::new(Aimd::after(accepted, began))),
+        Adaptive::Interval(policy) => Some(Box::new(Interval::new(policy.clone()))),
+        _ => None,
+    }
+}
 
 impl Model {
     /// The gate of that scope; else the next wider; else the next narrower.
@@ -49,11 +62,15 @@ impl Model {
             Some(e) if gate.held(now).is_none() && order > e.since => e.rung + 1,
             Some(e) => e.rung,
         };
-        if policy.adaptive && cause != Verdict::Unavailable && !again {
+        if cause != Verdict::Unavailable && !again && gate.control.is_none() {
             let (count, since) = gate.lately.told();
-            let control = gate
-                .control
-                .get_or_insert_with(|| Box::new(Aimd::after(count, since)));
+            gate.control = controller(&policy.adaptive, count, since);
+        }
+        if let Some(control) = gate.control.as_mut()
+            && !policy.adaptive.is_off()
+            && cause != Verdict::Unavailable
+            && !again
+        {
             control.refused(at(now), at(sent), opens);
             let interval = control.interval();
             self.adapt(now, g, interval);

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use abide_core::control::{Aimd, Controller};
 use abide_core::hold::HoldId;
-use abide_core::{Scope, Verdict};
+use abide_core::{Instant, Scope, Verdict};
 
 use super::Model;
+use super::close::controller;
 use super::gate::NaiveEpisode;
 use super::settle::{at, nanos};
 
@@ -96,6 +96,7 @@ impl Model {
         let g = self.gate(g);
         self.order += 1;
         let order = self.order;
+        let adaptive = self.policy.gate(self.gates[g].scope).adaptive.clone();
         let gate = &mut self.gates[g];
         if let Some(rung) = rung {
             gate.episode
@@ -103,8 +104,8 @@ impl Model {
         }
         if let Some(i) = interval
             && gate.control.is_none()
+            && let Some(mut control) = controller(&adaptive, 0, Instant::ORIGIN)
         {
-            let mut control: Box<dyn Controller> = Box::new(Aimd::default());
             control.restore(at(now), i);
             let interval = control.interval();
             gate.control = Some(control);

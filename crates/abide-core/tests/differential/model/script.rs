@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use abide_core::breaker::BreakerPolicy;
+use abide_core::control::{Adaptive, IntervalPolicy};
 use abide_core::gate::{GateKey, GateSpec, Lately};
 use abide_core::ladder::Ladder;
 use abide_core::policy::{GatePolicy, ProviderPolicy};
@@ -171,7 +172,11 @@ fn kind(rng: &mut Rng, windows: usize) -> Kind {
     policy.windows = limits.iter().map(Limit::real).collect();
     policy.concurrency = if rng.bool() { rng.u32(1..5) } else { u32::MAX };
     policy.gentle = rng.u8(..3) == 0;
-    policy.adaptive = rng.u8(..3) == 0;
+    policy.adaptive = match rng.u8(..6) {
+        0 | 1 => Adaptive::Aimd,
+        2 => Adaptive::Interval(interval(rng)),
+        _ => Adaptive::Off,
+    };
     policy.ladder = if rng.bool() {
         Ladder::Growing {
             base: ms(rng.u64(1..2_000)),
@@ -195,6 +200,15 @@ fn kind(rng: &mut Rng, windows: usize) -> Kind {
     policy.probe_gap = ms(rng.u64(..2_000));
     policy.leased = rng.u8(..4) == 0;
     Kind { policy, limits }
+}
+
+fn interval(rng: &mut Rng) -> IntervalPolicy {
+    let mut policy = IntervalPolicy::default();
+    policy.start = ms(rng.u64(1..2_000));
+    policy.factor = f64::from(rng.u32(1..4));
+    policy.decay_after = rng.u32(1..5);
+    policy.off_below = ms(rng.u64(..800));
+    policy
 }
 
 fn limit(rng: &mut Rng) -> Limit {
