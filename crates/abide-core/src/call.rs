@@ -361,6 +361,11 @@ impl Call {
         self.refusal(RefusalKind::Held, DecidedBy::Policy, finding)
     }
 
+    /// The refusal of a call that ends with this, whatever its attempts left.
+    pub fn spent(&self, finding: &Finding) -> Refusal {
+        self.refusal(RefusalKind::AttemptsSpent, DecidedBy::Provider, finding)
+    }
+
     fn may_repeat(&self, a: &Attempt<'_>) -> bool {
         match self.safety {
             Safety::Read | Safety::Idempotent | Safety::Checked => true,

@@ -360,12 +360,13 @@ impl Governor {
     }
 
     /// The provider and target of a request; `None` when its host is none. Once an address is
-    /// known this allocates nothing.
+    /// known this allocates nothing. `account` names it where the request does not tell.
     pub(crate) fn route(
         &self,
         method: &http::Method,
         place: &Place<'_>,
         headers: &http::HeaderMap,
+        account: Option<&str>,
     ) -> Option<(Handle, Target)> {
         let names = &self.shared.names;
         let key = names.origin(place.host, place.port, place.effective);
@@ -380,7 +381,7 @@ impl Governor {
         };
         let target = Target {
             provider: Arc::clone(found.handle.name()),
-            gates: target::gates(names, &found.profile, method, &place, headers),
+            gates: target::gates(names, &found.profile, method, &place, headers, account),
             loopback: found.loopback,
             profile: Arc::clone(&found.profile),
         };

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 use abide_core::call::Call;
 use abide_core::classify::Transport;
 use abide_core::outage::{Leave, OutageProbe};
+use abide_core::policy::Mode;
 use abide_core::provider::{Admit, News, Outcome, Pass, Request, Start, Ticket};
 use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
 use abide_core::{Finding, Instant};
@@ -26,6 +27,8 @@ pub struct Permit {
     pass: Option<Pass>,
     /// What the head of its answer said, while the rest is still being looked at.
     pub(crate) head: Option<Finding>,
+    /// What is decided is done: there may be another attempt.
+    pub(crate) enforced: bool,
     /// It is the probe of an outage of our network.
     probe: Option<OutageProbe>,
     #[expect(dead_code, reason = "held for its drop: the place on the wire")]
@@ -228,6 +231,7 @@ impl Permit {
                     shard: Arc::clone(shard),
                     pass: Some(pass),
                     head: None,
+                    enforced: s.machine.policy().mode == Mode::Enforce,
                     probe,
                     wire,
                 })

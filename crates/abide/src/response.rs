@@ -10,6 +10,8 @@ use abide_core::provider::Outcome;
 use abide_profile::Profile;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 
 use crate::error::Error;
 use crate::inspect::{Sampled, Watch};
@@ -52,6 +54,9 @@ impl fmt::Debug for Response {
 /// What may be read of a body that nobody wants, so that its connection can be used again.
 const DRAIN: u64 = 1024 * 1024;
 
+/// The largest body that is read where no bound is told: memory is shared.
+const MAX_BODY: u64 = 64 * 1024 * 1024;
+
 impl Response {
     /// Its status.
     pub fn status(&self) -> StatusCode {
@@ -76,6 +81,38 @@ impl Response {
     /// All waiting it took.
     pub const fn waited(&self) -> Duration {
         self.waited
+    }
+
+    /// The provider that answered.
+    pub fn provider(&self) -> Option<&str> {
+        self.permit.as_ref().map(|p| &**p.provider().name())
+    }
+
+    /// Its URL, after redirects, as it may be shown.
+    pub fn url(&self) -> String {
+        redacted(self.inner.url(), &self.profile)
+    }
+
+    /// The whole body as text, read as UTF-8, what is none replaced. At most 64 MiB.
+    ///
+    /// # Errors
+    /// When the body breaks off or is larger.
+    pub async fn text(self) -> Result<String, BodyError> {
+        let bytes = self.bytes(MAX_BODY).await?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The whole body as JSON. At most 64 MiB.
+    ///
+    /// # Errors
+    /// When the body breaks off, is larger, or is not that.
+    pub async fn json<T: DeserializeOwned>(self) -> Result<T, BodyError> {
+        let bytes = self.bytes(MAX_BODY).await?;
+        serde_json::from_slice(&bytes).map_err(|e| BodyError::NotJson {
+            line: e.line(),
+            column: e.column(),
+            what: e.classify(),
+        })
     }
 
     /// The whole body, at most `limit` bytes.
@@ -194,7 +231,7 @@ impl Response {
         let outcome = match failure {
             None => self.finding.clone(),
             // Our own bound says nothing about the provider.
-            Some(BodyError::TooLarge(_)) => self.finding.clone(),
+            Some(BodyError::TooLarge(_) | BodyError::NotJson { .. }) => self.finding.clone(),
             Some(BodyError::Broken(t)) => of_transport(t),
         };
         permit.settle(&Outcome::Answered(outcome));
@@ -214,6 +251,15 @@ impl Drop for Response {
 pub enum BodyError {
     /// It broke off.
     Broken(Transport),
+    /// It is not the JSON that was wanted.
+    NotJson {
+        /// Where, counted from 1.
+        line: usize,
+        /// Where in that line, counted from 1.
+        column: usize,
+        /// Whether it is no JSON, ends early, or is other JSON than wanted.
+        what: Category,
+    },
     /// It is larger than allowed, in bytes.
     TooLarge(u64),
 }
@@ -223,6 +269,7 @@ impl From<BodyError> for Error {
         match e {
             BodyError::TooLarge(limit) => Self::BodyTooLarge { limit },
             BodyError::Broken(t) => Self::Request(transport::describe(&t).to_owned()),
+            BodyError::NotJson { .. } => Self::Request(e.to_string()),
         }
     }
 }
@@ -232,6 +279,14 @@ impl fmt::Display for BodyError {
         match self {
             Self::Broken(t) => f.write_str(transport::describe(t)),
             Self::TooLarge(limit) => write!(f, "the answer is larger than {limit} bytes"),
+            Self::NotJson { line, column, what } => {
+                let what = match what {
+                    Category::Eof => "JSON that ends early",
+                    Category::Data => "JSON of another shape than wanted",
+                    Category::Syntax | Category::Io => "no JSON",
+                };
+                write!(f, "the answer is {what} (line {line}, column {column})")
+            }
         }
     }
 }

@@ -120,7 +120,7 @@ impl Target {
     ) -> Option<Self> {
         let place = Place::of_url(url)?;
         let (provider, profile) = place.provider(shared);
-        let gates = gates(&shared.names, &profile, method, &place, headers);
+        let gates = gates(&shared.names, &profile, method, &place, headers, None);
         Some(Self {
             provider: provider.into(),
             gates,
@@ -137,8 +137,12 @@ pub(crate) fn gates(
     method: &Method,
     place: &Place<'_>,
     headers: &HeaderMap,
+    named: Option<&str>,
 ) -> Gates {
-    let account = account(names, profile, place, headers);
+    let account = match named {
+        Some(name) => Some(names.credential(&[b"account", name.as_bytes()])),
+        None => account(names, profile, place, headers),
+    };
     let asking = Asking {
         method,
         host: place.host,

@@ -299,12 +299,15 @@ impl<'a> Calling<'a> {
         }
         let read = &heard.read;
         permit.observe(&read.finding);
-        let plan = exchange::plan(self.shard, &self.target, &mut self.call, read, true);
+        let plan = match permit.enforced {
+            true => exchange::plan(self.shard, &self.target, &mut self.call, read, true),
+            false => Plan::Return,
+        };
         permit.settle(&read.outcome());
         let refusal = match plan {
             Plan::Again => return None,
             Plan::Fail(refusal) => *refusal,
-            Plan::Return => self.call.give_up(&read.finding),
+            Plan::Return => self.call.spent(&read.finding),
         };
         Some(self.turned(refusal, Some(heard)))
     }

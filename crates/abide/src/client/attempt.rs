@@ -67,7 +67,7 @@ impl Client {
         let known = options.target.clone();
         let route = match known {
             Some(target) => Some((governor.provider_of(&target), target)),
-            None => self.route(&request),
+            None => self.route(&request, options),
         };
         let Some((mut shard, mut target)) = route else {
             return Err(Error::Request("its URL names no host".to_owned()));
@@ -75,6 +75,11 @@ impl Client {
         let safety = options
             .safety
             .unwrap_or_else(|| safety_of(&shard, &request));
+        let safety = match safety {
+            // Without a way to ask it is a write like any other.
+            Safety::Checked if options.check.is_none() => Safety::Write,
+            safety => safety,
+        };
         let mut call = Call::new(self.policy(options), safety, shared.clock.now());
         loop {
             let mut permit = self
@@ -122,7 +127,15 @@ impl Client {
                 Err(_) => {}
             }
             permit.observe(&read.finding);
-            let plan = self.plan(&shard, &target, &mut call, &read, again, hooks);
+            let enforced = permit.enforced;
+            let plan = match (&exchange, enforced) {
+                // A rehearsal: the caller sees the answer, whatever it means.
+                (Ok(_), false) => Plan::Return,
+                (Err(_), false) => Plan::Fail(Box::new(call.spent(&read.finding))),
+                _ => self.plan(&shard, &target, &mut call, &read, again, hooks),
+            };
+            let unknown = call.has_to_check(&read.attempt(again));
+            let unknown = unknown.then(|| call.spent(&read.finding));
             match (plan, exchange) {
                 (Plan::Return, Ok(seen)) => {
                     let mut response =
@@ -186,7 +199,7 @@ impl Client {
                     }
                     redirect::follow(&mut request, status, to, shard.profile());
                     call.redirected(not_before);
-                    let next = self.route(&request);
+                    let next = self.route(&request, options);
                     (shard, target) = next.ok_or_else(|| redirects(&shard, "to no host".into()))?;
                     if options.safety.is_none() {
                         call.set_safety(safety_of(&shard, &request));
@@ -195,9 +208,15 @@ impl Client {
                 (Plan::Again, Ok(seen)) => {
                     let response = self.response(&shard, &view, seen, permit, read.finding, &call);
                     self.drained(response, 0, &call).await;
+                    if let Some(answer) = happened(options, &shard, unknown).await? {
+                        return Ok(answer);
+                    }
                 }
                 (Plan::Again | Plan::Return, Err(_)) => {
                     permit.settle(&read.outcome());
+                    if let Some(answer) = happened(options, &shard, unknown).await? {
+                        return Ok(answer);
+                    }
                 }
                 (Plan::Fail(refusal), Ok(seen)) => {
                     let status = seen.inner.status();
@@ -232,10 +251,11 @@ impl Client {
             .unwrap_or_default()
     }
 
-    fn route(&self, request: &reqwest::Request) -> Option<(Handle, Target)> {
+    fn route(&self, request: &reqwest::Request, options: &CallOptions) -> Option<(Handle, Target)> {
         let place = Place::of_url(request.url())?;
         let governor = &self.inner.governor;
-        governor.route(request.method(), &place, request.headers())
+        let account = options.account.as_deref();
+        governor.route(request.method(), &place, request.headers(), account)
     }
 
     /// May this be sent again? The core says, and whoever makes the call may give up.
@@ -357,6 +377,27 @@ impl Client {
 fn safety_of(shard: &Handle, request: &reqwest::Request) -> Safety {
     let body = request.body().and_then(reqwest::Body::as_bytes);
     shard.safety(request.method(), request.url().path(), body)
+}
+
+/// The answer in place of a write's own, if it happened; `None` to send it again. `unknown` is
+/// what its caller is told where that cannot be found out.
+async fn happened(
+    options: &CallOptions,
+    shard: &Handle,
+    unknown: Option<Refusal>,
+) -> Result<Option<Response>, Error> {
+    let (Some(unknown), Some(check)) = (unknown, &options.check) else {
+        return Ok(None);
+    };
+    check.ask().await.map_err(|e| {
+        tracing::warn!(
+            provider = %shard.name(),
+            error = %e,
+            "whether a write happened cannot be told: it is not sent again"
+        );
+        let at = shard.shared().clock.moment();
+        turned(shard, unknown, at, None, None)
+    })
 }
 
 fn secrets(request: &reqwest::Request, shard: &Handle) -> Secrets {

@@ -5,6 +5,8 @@
 //! the next one asks.
 
 mod attempt;
+mod builder;
+mod check;
 mod hooks;
 mod redirect;
 mod request;
@@ -16,10 +18,12 @@ use std::time::Duration;
 
 use abide_core::call::{CallPolicy, Safety};
 use abide_core::queue::Urgency;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::Method;
 use rustls::pki_types::CertificateDer;
 use tokio::sync::Semaphore;
 
+pub use builder::RequestBuilder;
+pub use check::Check;
 pub(crate) use hooks::{Hooks, Refused};
 pub(crate) use request::within;
 
@@ -27,6 +31,7 @@ use crate::admission::BeforeStart;
 use crate::error::Error;
 use crate::governor::Governor;
 use crate::response::Response;
+use crate::shard::Handle;
 use crate::target::Target;
 use crate::tls;
 
@@ -87,6 +92,11 @@ pub struct CallOptions {
     pub before_start: Option<BeforeStart>,
     /// Where it goes, when that is known already.
     pub target: Option<Target>,
+    /// Asks whether a write whose effect is unknown happened, before it is sent again.
+    pub check: Option<Check>,
+    /// The name of the account it acts for, where its credential does not tell: one that is
+    /// renewed is still the same account's.
+    pub account: Option<String>,
     /// Whether it keeps to the pace of its gates; holds are for all.
     pub paced: bool,
 }
@@ -103,6 +113,8 @@ impl Default for CallOptions {
             wire: None,
             before_start: None,
             target: None,
+            check: None,
+            account: None,
             paced: true,
         }
     }
@@ -189,18 +201,39 @@ impl Client {
         self.request(Method::GET, url)
     }
 
+    /// Starts a HEAD.
+    pub fn head(&self, url: &str) -> RequestBuilder {
+        self.request(Method::HEAD, url)
+    }
+
     /// Starts a POST.
     pub fn post(&self, url: &str) -> RequestBuilder {
         self.request(Method::POST, url)
     }
 
+    /// Starts a PUT.
+    pub fn put(&self, url: &str) -> RequestBuilder {
+        self.request(Method::PUT, url)
+    }
+
+    /// Starts a PATCH.
+    pub fn patch(&self, url: &str) -> RequestBuilder {
+        self.request(Method::PATCH, url)
+    }
+
+    /// Starts a DELETE.
+    pub fn delete(&self, url: &str) -> RequestBuilder {
+        self.request(Method::DELETE, url)
+    }
+
     /// Starts a request.
     pub fn request(&self, method: Method, url: &str) -> RequestBuilder {
-        RequestBuilder {
-            client: self.clone(),
-            http: self.inner.http.request(method, url),
-            options: CallOptions::default(),
-        }
+        RequestBuilder::new(self.clone(), self.inner.http.request(method, url))
+    }
+
+    /// The handle to a provider, by name: how it is, and what it is known to allow.
+    pub fn provider(&self, name: &str) -> Handle {
+        self.governor().provider(name)
     }
 
     /// Makes one call: waits, sends, repeats what is safe to repeat.
@@ -313,101 +346,4 @@ fn chain(e: &dyn std::error::Error) -> String {
         next = e.source();
     }
     text
-}
-
-/// A request being made.
-#[must_use]
-pub struct RequestBuilder {
-    client: Client,
-    http: reqwest::RequestBuilder,
-    options: CallOptions,
-}
-
-impl fmt::Debug for RequestBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestBuilder")
-            .field("options", &self.options)
-            .finish_non_exhaustive()
-    }
-}
-
-impl RequestBuilder {
-    /// Adds a header.
-    pub fn header<K, V>(mut self, name: K, value: V) -> Self
-    where
-        HeaderName: TryFrom<K>,
-        <HeaderName as TryFrom<K>>::Error: Into<http::Error>,
-        HeaderValue: TryFrom<V>,
-        <HeaderValue as TryFrom<V>>::Error: Into<http::Error>,
-    {
-        self.http = self.http.header(name, value);
-        self
-    }
-
-    /// Adds headers.
-    pub fn headers(mut self, headers: HeaderMap) -> Self {
-        self.http = self.http.headers(headers);
-        self
-    }
-
-    /// Sets the body. One that is a stream, or above [`CallPolicy::body_replay`], is sent once.
-    pub fn body(mut self, body: impl Into<reqwest::Body>) -> Self {
-        self.http = self.http.body(body);
-        self
-    }
-
-    /// Bounds all waiting of this call.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        let mut call = self
-            .options
-            .call
-            .take()
-            .unwrap_or_else(|| self.client.inner.call.clone());
-        call.patience = patience;
-        self.options.call = Some(call);
-        self
-    }
-
-    /// Bounds everything up to the final head.
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        let mut call = self
-            .options
-            .call
-            .take()
-            .unwrap_or_else(|| self.client.inner.call.clone());
-        call.deadline = Some(deadline);
-        self.options.call = Some(call);
-        self
-    }
-
-    /// Says whether it may be repeated.
-    pub const fn safety(mut self, safety: Safety) -> Self {
-        self.options.safety = Some(safety);
-        self
-    }
-
-    /// Says whether it keeps to the pace of its gates (it does unless told otherwise). One that
-    /// is exempt, as the renewal of a token, still waits at holds.
-    pub const fn paced(mut self, paced: bool) -> Self {
-        self.options.paced = paced;
-        self
-    }
-
-    /// Says how urgent it is.
-    pub const fn urgency(mut self, urgency: Urgency) -> Self {
-        self.options.urgency = urgency;
-        self
-    }
-
-    /// Makes the call.
-    ///
-    /// # Errors
-    /// When it was turned away or its attempts are spent.
-    pub async fn send(self) -> Result<Response, Error> {
-        let request = self
-            .http
-            .build()
-            .map_err(|e| Error::Request(chain(&e.without_url())))?;
-        self.client.execute(request, self.options).await
-    }
 }

@@ -38,7 +38,7 @@ impl Talk {
     pub(super) fn begin<R, F>(told: &Told<R, F>, request: &Shown<'_>) -> Option<Self> {
         let place = Place::of_uri(request.uri, request.headers)?;
         let governor = &told.governor;
-        let (shard, target) = governor.route(request.method, &place, request.headers)?;
+        let (shard, target) = governor.route(request.method, &place, request.headers, None)?;
         let options = request.extensions.get::<Options>();
         let options = options.copied().unwrap_or_default();
         let safety = options.safety;
@@ -117,6 +117,9 @@ impl Talk {
             permit.observe(finding);
         }
         // A lock less on the way that most answers go.
+        if !permit.enforced {
+            return Plan::Return;
+        }
         match self.call.returns(&read.attempt(kept)) {
             true => Plan::Return,
             false => self.plan(read, kept),
@@ -141,7 +144,10 @@ impl Talk {
             None => Read::of_unknown(&self.shard),
         };
         permit.observe(&read.finding);
-        let plan = self.plan(&read, kept);
+        let plan = match permit.enforced {
+            true => self.plan(&read, kept),
+            false => Plan::Return,
+        };
         permit.settle(&read.outcome());
         plan
     }

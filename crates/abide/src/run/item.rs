@@ -206,9 +206,7 @@ fn prepare<S: Source, K: Sink>(
         cost: wanted.cost,
         attempt_timeout: driver.policy.attempt_timeout,
         wire: Some(Arc::clone(&driver.wire)),
-        before_start: None,
-        target: None,
-        paced: true,
+        ..CallOptions::default()
     };
     if may_write {
         let driver = Arc::clone(driver);
