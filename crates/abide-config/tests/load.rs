@@ -170,6 +170,14 @@ fn a_broken_file_says_where() {
 }
 
 #[test]
+fn what_is_of_all_providers_stands_in_no_providers_section() {
+    assert_eq!(
+        said("[providers.p]\noutage.window = \"9s\"\n"),
+        ["abide.toml:2:8: outage.window is of all providers together; put it into [defaults]"]
+    );
+}
+
+#[test]
 fn a_runs_knobs_stand_in_its_section_alone() {
     assert_eq!(
         said("[defaults]\nrun.streak = 2\n"),

@@ -14,6 +14,7 @@ use abide_core::call::{CallPolicy, Queueing, WriteRepeat};
 use abide_core::classify::{HintZero, Phase};
 use abide_core::control::{Adaptive, IntervalPolicy};
 use abide_core::ladder::Ladder;
+use abide_core::outage::OutagePolicy;
 use abide_core::pace::{Gcra, Sliding, Window};
 use abide_core::policy::ProviderPolicy;
 use abide_core::run::RunPolicy;
@@ -89,6 +90,7 @@ probe = { lease = "20s", gap = "3s" }
 breaker = { failures = 9, ratio = 0.7, at_least = 4, window = "1m", open = "2s", open_max = "8s", probe_lease = "5s" }
 budget = { ratio = 0.5, per_second = 1, cap = 7, failure_cost = 2, timeout_cost = 3.5 }
 gates.max = 50
+outage.window = "7s"
 queue.max = 60
 body = { sample = "1KiB", replay = "2KiB" }
 
@@ -169,6 +171,7 @@ contact = "me@example.org"
     assert_eq!(p.quota_from, secs(3600));
     assert_eq!((classify.body_sample, call.body_replay), (1024, 2048));
 
+    assert_eq!(c.outage(Use::Call).unwrap().window, secs(7));
     let run = c.run(None);
     assert_eq!(
         (run.concurrency, run.patience, run.wait_max),
@@ -220,4 +223,12 @@ fn a_rate_can_be_halved_by_each_refusal_down_to_one_in_ten_seconds() {
     assert_eq!(p.provider.adaptive, Adaptive::Interval(wanted));
     let other = load(text).provider(Use::Call, Some("q"));
     assert_eq!(other.provider.adaptive, Adaptive::Aimd);
+}
+
+#[test]
+fn the_outage_guard_is_of_all_providers_together() {
+    let off = load("[defaults]\noutage.enabled = false\n");
+    assert_eq!(off.outage(Use::Call), None);
+    let on = load("");
+    assert_eq!(on.outage(Use::Fetch), Some(OutagePolicy::default()));
 }

@@ -94,12 +94,11 @@ impl Guard {
             }
             (was, machine.news(now))
         };
-        match (was, news.network) {
-            (false, Network::Offline { .. }) => {
-                tracing::warn!("our own network is down: nothing but one probe at a time is sent")
-            }
-            (true, Network::Online) => tracing::info!("our own network is back"),
-            _ => {}
+        let offline = matches!(news.network, Network::Offline { .. });
+        if offline && !was {
+            tracing::warn!("our own network is down: nothing but one probe at a time is sent");
+        } else if was && !offline {
+            tracing::info!("our own network is back");
         }
         let Some(shards) = self.shards.upgrade() else {
             return;

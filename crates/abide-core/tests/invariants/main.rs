@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bounds;
+mod outage;
 mod sending;
 mod storm;
 mod waiting;
