@@ -14,7 +14,7 @@ use http::{HeaderMap, StatusCode};
 use crate::error::Error;
 use crate::inspect::{Sampled, Watch};
 use crate::permit::Permit;
-use crate::target::redacted;
+use crate::secrets::redacted;
 use crate::transport;
 
 /// An answer.
