@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::names::{Credential, Names};
 use crate::place::Place;
-use crate::target::{is_known_secret, is_own_header, is_own_parameter, is_secret_header};
+use crate::secrets::{is_known_secret, is_own_header, is_own_parameter, is_secret_header};
 
 /// A part of a credential and what it is called.
 type Part<'a> = (&'a [u8], Cow<'a, [u8]>);

@@ -10,7 +10,7 @@ use std::io;
 
 use abide_profile::Profile;
 
-use crate::secrets::Secrets;
+use crate::struck::Secrets;
 
 /// The deepest chain kept: a longer one is a circle.
 const DEPTH: usize = 16;

@@ -1,45 +1,29 @@
 //! The shared handle to all providers of a process.
 
-use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use abide_core::Moment;
 use abide_core::Scope;
-use abide_core::classify::ClassifyPolicy;
 use abide_core::hold::{Hold, SetBy};
-use abide_core::outage::OutagePolicy;
 use abide_core::outage::is_loopback;
-use abide_core::policy::ProviderPolicy;
 use abide_core::provider::{Event, News, Provider};
 use abide_core::verdict::Verdict;
-use abide_profile::{Catalogue, Choice, Profile};
-use abide_store::{Memory, Store, StoreError};
-use parking_lot::Mutex;
+use abide_profile::Profile;
+use abide_store::StoreError;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::clock::{Clock, System};
-use crate::names::Names;
-use crate::outage::{Guard, Shards};
+use crate::clock::Clock;
+use crate::outage::Shards;
 use crate::place::Place;
+use crate::policies::{Policies, Treatment};
 use crate::providers::Found;
 use crate::shard::{Handle, Shard};
-use crate::shared::{Named, Namer, Profiler, Shared};
+use crate::shared::Shared;
 use crate::target::{self, Target, names_loopback};
 
 /// How often the store is looked at for what other processes wrote: new holds are seen within
 /// 100 ms.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// How a provider is treated: its gates, and how its answers are read.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Treatment {
-    /// Its gates.
-    pub policy: ProviderPolicy,
-    /// How its answers are read, and which are tried again.
-    pub classify: ClassifyPolicy,
-}
 
 /// The shared handle to all providers of a process. Clones share everything.
 #[derive(Clone, Debug)]
@@ -47,206 +31,6 @@ pub struct Governor {
     shared: Arc<Shared>,
     policies: Arc<Policies>,
     providers: Arc<Shards>,
-}
-
-/// How a provider of a name and a profile is treated from a moment on.
-type Treat = Box<dyn Fn(&str, &Profile, Moment) -> Treatment + Send + Sync>;
-
-struct Policies {
-    default: Treatment,
-    named: HashMap<String, Treatment>,
-    by: Option<Treat>,
-}
-
-impl fmt::Debug for Policies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Policies")
-            .field("default", &self.default)
-            .field("named", &self.named)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Policies {
-    /// What was said of this very provider stands, and its profile adds the gates that only it
-    /// has; else the profile completes the default.
-    fn of(&self, name: &str, profile: &Profile, at: Moment) -> Treatment {
-        if let Some(by) = &self.by {
-            return by(name, profile, at);
-        }
-        // What is said of a provider holds for each host that it counts apart (`aws@HOST`).
-        let all = || self.named.get(name.split_once(['@', '+'])?.0);
-        let named = self.named.get(name).or_else(all);
-        let mut t = named.unwrap_or(&self.default).clone();
-        if named.is_some() {
-            profile
-                .gates()
-                .complete(&mut t.policy, &Choice::default(), at);
-        } else {
-            profile.apply(&mut t.policy, &mut t.classify, &Choice::default(), at);
-        }
-        t
-    }
-}
-
-/// Builds a [`Governor`].
-pub struct GovernorBuilder {
-    clock: Arc<dyn Clock>,
-    store: Option<Arc<dyn Store>>,
-    seed: Option<u64>,
-    default: Treatment,
-    named: HashMap<String, Treatment>,
-    by: Option<Treat>,
-    namer: Option<Namer>,
-    profiler: Option<Profiler>,
-    catalogue: Option<Arc<Catalogue>>,
-    outage: Option<OutagePolicy>,
-}
-
-impl fmt::Debug for GovernorBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GovernorBuilder")
-            .field("default", &self.default)
-            .finish_non_exhaustive()
-    }
-}
-
-impl GovernorBuilder {
-    /// Takes the time from another clock.
-    #[must_use]
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// Keeps holds and what was learned in a store, beyond this process.
-    #[must_use]
-    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
-        self.store = Some(store);
-        self
-    }
-
-    /// Makes every throw of the dice repeatable.
-    #[must_use]
-    pub const fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-
-    /// The policy of providers that have none of their own.
-    #[must_use]
-    pub fn policy(mut self, policy: ProviderPolicy) -> Self {
-        self.default.policy = policy;
-        self
-    }
-
-    /// The treatment of one provider.
-    #[must_use]
-    pub fn treat(mut self, provider: &str, treatment: Treatment) -> Self {
-        self.named.insert(provider.to_owned(), treatment);
-        self
-    }
-
-    /// How a provider of a name and a profile is treated, in place of what
-    /// [`policy`](Self::policy), [`classify`](Self::classify) and [`treat`](Self::treat) say.
-    #[must_use]
-    pub fn treated_by(
-        mut self,
-        by: impl Fn(&str, &Profile, Moment) -> Treatment + Send + Sync + 'static,
-    ) -> Self {
-        self.by = Some(Box::new(by));
-        self
-    }
-
-    /// What is known of providers; the built-in catalogue when not set.
-    #[must_use]
-    pub fn catalogue(mut self, catalogue: Arc<Catalogue>) -> Self {
-        self.catalogue = Some(catalogue);
-        self
-    }
-
-    /// The profile of a provider that is only known by name, as when a person holds it before
-    /// anything was sent there.
-    #[must_use]
-    pub fn profiled_by(
-        mut self,
-        by: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
-    ) -> Self {
-        self.profiler = Some(Arc::new(by));
-        self
-    }
-
-    /// How the configured provider of a host and port is found; where it says `None`, the
-    /// catalogue is asked, and what that does not know is its own provider.
-    #[must_use]
-    pub fn named_by(
-        mut self,
-        namer: impl Fn(&str, u16) -> Option<Named> + Send + Sync + 'static,
-    ) -> Self {
-        self.namer = Some(Arc::new(namer));
-        self
-    }
-
-    /// When our own network is taken to be down; `None` never does.
-    #[must_use]
-    pub fn outage(mut self, policy: Option<OutagePolicy>) -> Self {
-        self.outage = policy;
-        self
-    }
-
-    /// How answers are read.
-    #[must_use]
-    pub fn classify(mut self, policy: ClassifyPolicy) -> Self {
-        self.default.classify = policy;
-        self
-    }
-
-    /// The governor; reads what its store remembers.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn build(self) -> Result<Governor, StoreError> {
-        let mut dice = self
-            .seed
-            .map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
-        let store = self.store.unwrap_or_else(|| {
-            let mut secret = [0; 32];
-            dice.fill(&mut secret);
-            Arc::new(Memory::new(secret))
-        });
-        let wall = self.clock.wall();
-        let remembered = store
-            .load(wall)?
-            .into_iter()
-            .map(|g| (g.key.clone(), g))
-            .collect();
-        let names = Names::new((dice.u64(..), dice.u64(..)), store.secret());
-        let providers = Arc::default();
-        let shared = Shared {
-            outage: Guard::new(self.outage, &providers),
-            clock: self.clock,
-            store,
-            names,
-            namer: self.namer,
-            profiler: self.profiler,
-            catalogue: self
-                .catalogue
-                .unwrap_or_else(|| Arc::new(Catalogue::built_in())),
-            remembered: Mutex::new(remembered),
-            dice: Mutex::new(dice),
-            listeners: Mutex::default(),
-            probed: Mutex::default(),
-        };
-        Ok(Governor {
-            shared: Arc::new(shared),
-            policies: Arc::new(Policies {
-                default: self.default,
-                named: self.named,
-                by: self.by,
-            }),
-            providers,
-        })
-    }
 }
 
 /// A gate that is closed now.
@@ -261,19 +45,11 @@ pub struct HeldGate {
 }
 
 impl Governor {
-    /// Starts building one.
-    pub fn builder() -> GovernorBuilder {
-        GovernorBuilder {
-            clock: Arc::new(System),
-            store: None,
-            seed: None,
-            default: Treatment::default(),
-            named: HashMap::new(),
-            by: None,
-            namer: None,
-            profiler: None,
-            catalogue: None,
-            outage: Some(OutagePolicy::default()),
+    pub(crate) fn new(shared: Shared, policies: Policies, providers: Arc<Shards>) -> Self {
+        Self {
+            shared: Arc::new(shared),
+            policies: Arc::new(policies),
+            providers,
         }
     }
 
@@ -386,6 +162,13 @@ impl Governor {
             profile: Arc::clone(&found.profile),
         };
         Some((Arc::clone(&found.handle), target))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn providers(
+        &self,
+    ) -> parking_lot::RwLockReadGuard<'_, crate::providers::Providers> {
+        self.providers.read()
     }
 
     fn find(&self, key: u64, place: &Place<'_>) -> Option<Arc<Found>> {

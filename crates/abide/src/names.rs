@@ -126,3 +126,25 @@ pub(crate) struct GateName {
     pub(crate) spec: GateSpec,
     pub(crate) stored: StoreKey,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_what_was_made() {
+        let names = Names::new((1, 2), [7; 32]);
+        let of = |n: usize| names.credential(&[b"key", &n.to_le_bytes()]);
+        let first: Vec<_> = (0..10).map(of).collect();
+        for n in 10..2 * REMEMBERED {
+            assert_ne!(of(n), first[0]);
+        }
+        let again: Vec<_> = (0..10).map(of).collect();
+        assert_eq!(first, again);
+        assert!(names.made.read().len() <= REMEMBERED);
+        assert_ne!(
+            names.credential(&[b"ab", b"c"]),
+            names.credential(&[b"a", b"bc"])
+        );
+    }
+}

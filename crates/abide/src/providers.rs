@@ -105,3 +105,68 @@ impl Providers {
         self.found.insert(key, found);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, Method};
+    use url::Url;
+
+    use super::*;
+    use crate::Governor;
+
+    fn route(governor: &Governor, url: &str) -> (Handle, crate::Target) {
+        let url = Url::parse(url).unwrap();
+        let place = Place::of_url(&url).unwrap();
+        governor
+            .route(&Method::GET, &place, &HeaderMap::new(), None)
+            .unwrap()
+    }
+
+    #[test]
+    fn a_remembered_address_leads_where_a_lookup_does() {
+        let governor = Governor::builder().seed(7).build().unwrap();
+        for _ in 0..3 {
+            for url in [
+                "https://api.github.com/user",
+                "https://api.github.com./search/code",
+                "https://openlibrary.org/x?key=1",
+                "https://openlibrary.org/x?key=2",
+                "https://a.example/",
+                "https://a.example:8443/",
+                "http://a.example:443/",
+                "https://ec2.eu-west-1.amazonaws.com/",
+                "https://www.googleapis.com/youtube/v3/videos",
+                "https://www.googleapis.com/books/v1/volumes",
+                "https://www.googleapis.com/drive/v3/files",
+            ] {
+                let (handle, target) = route(&governor, url);
+                let parsed = Url::parse(url).unwrap();
+                let known = governor.target(&Method::GET, &parsed, &HeaderMap::new());
+                assert_eq!(Some(&target), known.as_ref(), "{url}");
+                assert!(
+                    Arc::ptr_eq(target.profile(), known.unwrap().profile()),
+                    "{url}"
+                );
+                assert_eq!(handle.name(), &target.provider, "{url}");
+                assert!(
+                    Arc::ptr_eq(&handle, &governor.provider_of(&target)),
+                    "{url}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_found_is_of_a_provider_that_is_there() {
+        let governor = Governor::builder().seed(7).build().unwrap();
+        for n in 0..REMEMBERED + ADDRESSES {
+            let url = format!("https://h{n}.example/");
+            let (handle, target) = route(&governor, &url);
+            assert!(Arc::ptr_eq(&handle, &governor.provider_of(&target)));
+            assert!(Arc::ptr_eq(&handle, &route(&governor, &url).0));
+        }
+        let providers = governor.providers();
+        assert_eq!(providers.named.len(), REMEMBERED, "idle ones made room");
+        assert!(providers.found.len() <= ADDRESSES);
+    }
+}

@@ -16,7 +16,7 @@ use serde_json::error::Category;
 use crate::error::Error;
 use crate::inspect::{Sampled, Watch};
 use crate::permit::Permit;
-use crate::target::redacted;
+use crate::secrets::redacted;
 use crate::transport;
 
 /// An answer.

@@ -1,147 +1,229 @@
-//! The secrets of one request, to be struck out of whatever is told about it.
-//!
-//! Providers echo what they were sent, and errors of libraries show URLs. What is told is looked
-//! through for the very values this request carried, in every form in which they travel.
+//! What of a request is secret: told from the rest by its name, dropped at an origin's border, and
+//! hidden wherever a URL is shown.
 
 use std::borrow::Cow;
 
 use abide_profile::Profile;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use url::Url;
 
-use crate::target::{is_secret, is_secret_of, redacted};
+/// The names under which credentials travel in a query: read for telling accounts apart, and
+/// redacted wherever a URL is shown.
+pub(crate) const SECRET_PARAMS: [&str; 18] = [
+    "access_key",
+    "access_token",
+    "api-key",
+    "api_key",
+    "apikey",
+    "appid",
+    "auth",
+    "auth_token",
+    "client_secret",
+    "code",
+    "key",
+    "password",
+    "pwd",
+    "secret",
+    "sig",
+    "signature",
+    "token",
+    "x-amz-signature",
+];
 
-/// What is shorter is a word of any text: striking it out would hide nothing and spoil all.
-const SHORTEST: usize = 3;
+/// How the names of parameters end that may carry a secret, beside those.
+const SECRET_ENDS: [&str; 5] = ["api-key", "api_key", "apikey", "secret", "token"];
 
-/// The secrets of one request.
-#[derive(Clone, Default)]
-pub(crate) struct Secrets(Vec<String>);
+/// What the name of a header has in it that carries a credential: providers invent their own
+/// (`X-Goog-Api-Key`, `X-Shopify-Access-Token`, `DD-API-KEY`), and one too many dropped at an
+/// origin's border is a refused request, one too few a leaked key.
+const SECRET_WORDS: [&str; 7] = [
+    "auth",
+    "cookie",
+    "credential",
+    "key",
+    "secret",
+    "signature",
+    "token",
+];
 
-impl Secrets {
-    /// What a request to a provider with this profile carries.
-    pub(crate) fn of(url: &Url, headers: &HeaderMap, profile: &Profile) -> Self {
-        let mut found = Self::default();
-        for (name, value) in headers {
-            if is_secret_of(profile, name)
-                && let Ok(value) = value.to_str()
-            {
-                // `Bearer TOKEN`, `Basic …`, `a=1; b=2`: each word of it, and all of it.
-                found.add(value);
-                let words = value.split(|c: char| c.is_whitespace() || ";,".contains(c));
-                for word in words.filter(|w| w.len() >= 6 && !is_scheme(w)) {
-                    found.add(word);
-                    if let Some((_, value)) = word.split_once('=') {
-                        found.add(value);
-                    }
+/// Names that nearly every request has, and that carry no credential: they need no search.
+fn is_common(name: &str) -> bool {
+    matches!(
+        name,
+        "accept"
+            | "accept-encoding"
+            | "accept-language"
+            | "cache-control"
+            | "connection"
+            | "content-encoding"
+            | "content-length"
+            | "content-type"
+            | "host"
+            | "if-modified-since"
+            | "if-none-match"
+            | "origin"
+            | "range"
+            | "referer"
+            | "te"
+            | "traceparent"
+            | "tracestate"
+            | "user-agent"
+    )
+}
+
+/// Whether a header carries a credential.
+pub(crate) fn is_secret_header(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    if is_common(name) {
+        return false;
+    }
+    // A key that makes a write repeatable is no secret and must travel with it.
+    name != "idempotency-key" && SECRET_WORDS.iter().any(|w| name.contains(w))
+}
+
+/// Whether a header of a request to a provider with this profile carries a credential.
+pub(crate) fn is_secret_of(profile: &Profile, name: &HeaderName) -> bool {
+    is_secret_header(name) || is_own_header(profile, name)
+}
+
+/// Drops every header that carries a credential, those that only the profile knows among them.
+pub(crate) fn drop_credentials(headers: &mut HeaderMap, profile: &Profile) {
+    let secrets: Vec<HeaderName> = headers
+        .keys()
+        .filter(|name| is_secret_header(name) || is_own_header(profile, name))
+        .cloned()
+        .collect();
+    for name in secrets {
+        headers.remove(name);
+    }
+}
+
+pub(crate) fn is_own_header(profile: &Profile, name: &HeaderName) -> bool {
+    let own = &profile.told().credential.headers;
+    own.iter().any(|h| h.eq_ignore_ascii_case(name.as_str()))
+}
+
+pub(crate) fn is_own_parameter(profile: &Profile, name: &str) -> bool {
+    profile.told().credential.query.iter().any(|q| q == name)
+}
+
+pub(crate) fn is_known_secret(name: &str) -> bool {
+    SECRET_PARAMS.iter().any(|s| name.eq_ignore_ascii_case(s))
+}
+
+/// Whether a parameter may carry a secret: one too many hidden costs nothing.
+pub(crate) fn is_secret(profile: &Profile, name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    is_known_secret(&lower)
+        || SECRET_ENDS.iter().any(|end| lower.ends_with(end))
+        || is_own_parameter(profile, name)
+}
+
+/// A path as it may be shown. Where a provider carries the credential in its paths, only their
+/// last segment is: `/bot<token>/getMe` has a sister `/file/bot<token>/photo`.
+pub fn shown_path<'a>(path: &'a str, profile: &Profile) -> Cow<'a, str> {
+    let Some(secret) = profile.told().credential.segment else {
+        return Cow::Borrowed(path);
+    };
+    let last = path.split('/').count() - 1;
+    let shown = path.split('/').enumerate().map(|(i, segment)| {
+        let plain = segment.is_empty() || i == last && i != secret;
+        if plain { segment } else { "…" }
+    });
+    Cow::Owned(shown.collect::<Vec<_>>().join("/"))
+}
+
+/// A URL as it may be shown: without userinfo, without the values of secret parameters, without
+/// a fragment, and without what its provider's profile calls a credential.
+pub fn redacted(url: &Url, profile: &Profile) -> String {
+    let mut shown = url.clone();
+    // Both fail only for URLs that cannot have userinfo at all.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.set_fragment(None);
+    if let Cow::Owned(path) = shown_path(url.path(), profile) {
+        shown.set_path(&path);
+    }
+    if let Some(query) = url.query()
+        && url.query_pairs().any(|(name, _)| is_secret(profile, &name))
+    {
+        let kept: Vec<String> = query
+            .split('&')
+            .map(|pair| {
+                let name = pair.split('=').next().unwrap_or_default();
+                let plain = url::form_urlencoded::parse(pair.as_bytes()).next();
+                match plain {
+                    Some((n, _)) if is_secret(profile, &n) => format!("{name}=…"),
+                    _ => pair.to_owned(),
                 }
-            }
-        }
-        found.add(url.username());
-        found.add(url.password().unwrap_or_default());
-        for pair in url.query().unwrap_or_default().split('&') {
-            let Some((name, value)) = url::form_urlencoded::parse(pair.as_bytes()).next() else {
-                continue;
-            };
-            if is_secret(profile, &name) {
-                found.add(&value);
-                found.add(pair.split_once('=').map_or("", |(_, raw)| raw));
-            }
-        }
-        if let Some(n) = profile.told().credential.segment
-            && let Some(segment) = url.path().split('/').nth(n)
-        {
-            found.add(segment);
-        }
-        // The longest first: one may be a part of another.
-        found.0.sort_by_key(|s| std::cmp::Reverse(s.len()));
-        found.0.dedup();
-        found
+            })
+            .collect();
+        shown.set_query(Some(&kept.join("&")));
     }
-
-    fn add(&mut self, secret: &str) {
-        if secret.len() >= SHORTEST {
-            self.0.push(secret.to_owned());
-        }
-    }
-
-    /// A text without them, and without what the URLs in it carry.
-    pub(crate) fn strike<'a>(&self, text: &'a str, profile: &Profile) -> Cow<'a, str> {
-        let mut text = without_urls(text, profile);
-        for secret in &self.0 {
-            if text.contains(secret.as_str()) {
-                text = Cow::Owned(text.replace(secret.as_str(), "…"));
-            }
-        }
-        text
-    }
-}
-
-/// The scheme of a credential is none.
-fn is_scheme(word: &str) -> bool {
-    ["bearer", "basic", "digest", "token", "apikey", "negotiate"]
-        .iter()
-        .any(|s| word.eq_ignore_ascii_case(s))
-}
-
-fn without_urls<'a>(text: &'a str, profile: &Profile) -> Cow<'a, str> {
-    if !text.contains("://") {
-        return Cow::Borrowed(text);
-    }
-    let end = |c: char| c.is_whitespace() || "()<>\"'`".contains(c);
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("http") {
-        let (before, url) = rest.split_at(at);
-        shown.push_str(before);
-        let len = url.find(end).unwrap_or(url.len());
-        let (url, after) = url.split_at(len);
-        match Url::parse(url) {
-            Ok(parsed) if parsed.has_host() => shown.push_str(&redacted(&parsed, profile)),
-            _ => shown.push_str(url),
-        }
-        rest = after;
-    }
-    shown.push_str(rest);
-    Cow::Owned(shown)
+    shown.to_string().replace("%E2%80%A6", "…")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn generic() -> std::sync::Arc<Profile> {
-        abide_profile::Catalogue::built_in().generic()
+    #[test]
+    fn a_header_that_carries_a_credential_is_told_by_its_name() {
+        let is = |name| is_secret_header(&HeaderName::from_static(name));
+        for name in ["authorization", "cookie", "dd-api-key", "x-csrf-token"] {
+            assert!(is(name), "{name}");
+        }
+        for name in ["accept", "idempotency-key", "referer", "x-request-id"] {
+            assert!(!is(name), "{name}");
+        }
     }
 
-    fn secrets(url: &str, headers: &[(&'static str, &'static str)]) -> Secrets {
-        let headers = headers.iter().map(|(name, value)| {
-            let name = http::HeaderName::from_static(name);
-            (name, http::HeaderValue::from_static(value))
-        });
-        Secrets::of(&Url::parse(url).unwrap(), &headers.collect(), &generic())
+    fn shown(name: &str, url: &str) -> String {
+        let all = abide_profile::Catalogue::built_in();
+        redacted(&Url::parse(url).unwrap(), &all.get(name).unwrap())
     }
 
     #[test]
-    fn inv11_what_was_sent_is_struck_out_in_every_form() {
-        let s = secrets(
-            "https://me:pa%24s@a.example/?key=s3cr%2Ft&q=rust",
-            &[
-                ("authorization", "Bearer tok-en-123"),
-                ("cookie", "session=abcdefgh; theme=dark-mode"),
-            ],
-        );
-        let text = "tok-en-123 s3cr/t s3cr%2Ft pa%24s abcdefgh rust Bearer";
-        assert_eq!(s.strike(text, &generic()), "… … … … … rust Bearer");
-    }
-
-    #[test]
-    fn inv11_urls_in_a_text_are_redacted() {
-        let s = Secrets::default();
-        let text = "error sending request for url (https://u:p@a.example/x?token=abc&q=1): oh http";
+    fn inv11_a_shown_url_has_no_secret() {
         assert_eq!(
-            s.strike(text, &generic()),
-            "error sending request for url (https://a.example/x?token=…&q=1): oh http"
+            shown(
+                "generic",
+                "https://me:pw@a.example/p?q=1&API_KEY=s3cr3t&b=2#frag"
+            ),
+            "https://a.example/p?q=1&API_KEY=…&b=2"
+        );
+        for name in ["x_goog_api_key", "myApiKey", "sessionToken", "app-secret"] {
+            let url = format!("https://a.example/?{name}=s3cr3t");
+            assert_eq!(
+                shown("generic", &url),
+                format!("https://a.example/?{name}=…")
+            );
+        }
+    }
+
+    #[test]
+    fn inv11_a_shown_url_has_no_secret_that_only_its_profile_knows() {
+        assert_eq!(
+            shown("telegram", "https://api.telegram.org/bot1:s3cr3t/getMe?x=1"),
+            "https://api.telegram.org/…/getMe?x=1"
+        );
+        assert_eq!(
+            shown(
+                "telegram",
+                "https://api.telegram.org/file/bot1:s3cr3t/photos/a.jpg"
+            ),
+            "https://api.telegram.org/…/…/…/a.jpg"
+        );
+        assert_eq!(
+            shown("telegram", "https://api.telegram.org/bot1:s3cr3t"),
+            "https://api.telegram.org/…"
+        );
+        assert_eq!(
+            shown(
+                "coingecko",
+                "https://api.coingecko.com/ping?x_cg_demo_api_key=s3cr3t"
+            ),
+            "https://api.coingecko.com/ping?x_cg_demo_api_key=…"
         );
     }
 }

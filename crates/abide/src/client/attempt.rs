@@ -25,8 +25,8 @@ use crate::inspect::Sampled;
 use crate::permit::Permit;
 use crate::place::Place;
 use crate::response::{BodyError, Response};
-use crate::secrets::Secrets;
 use crate::shard::Handle;
+use crate::struck::Secrets;
 use crate::target::Target;
 use crate::transport;
 

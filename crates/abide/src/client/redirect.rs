@@ -55,7 +55,7 @@ pub(super) fn follow(
         }
     }
     if to.origin() != request.url().origin() {
-        crate::target::drop_credentials(request.headers_mut(), profile);
+        crate::secrets::drop_credentials(request.headers_mut(), profile);
     }
     *request.url_mut() = to;
 }

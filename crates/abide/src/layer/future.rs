@@ -11,10 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use abide_core::Finding;
-use abide_core::call::Plan;
 use abide_core::classify::Transport;
-use abide_core::refusal::Refusal;
-use abide_profile::Wants;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
@@ -25,8 +22,8 @@ use super::body::Body;
 use super::error::Error;
 use super::failures::Failures;
 use super::repeat::Repeat;
-use super::talk::{Shown, Talk};
-use crate::permit::{Permit, Step, Unsent, Waiting};
+use super::talk::Talk;
+use crate::permit::{Permit, Step, Waiting};
 
 pin_project! {
     /// The answer of a [`Service`](super::Service), once it comes. Dropping it frees its place in
@@ -37,24 +34,24 @@ pin_project! {
         S: tower_service::Service<Request<B>>,
         RB: http_body::Body,
     {
-        told: Arc<Told<R, F>>,
-        service: S,
+        pub(super) told: Arc<Told<R, F>>,
+        pub(super) service: S,
         // It was polled ready and not used since.
-        readied: bool,
+        pub(super) readied: bool,
         // Absent once it was sent without a copy.
-        request: Option<Request<B>>,
-        talk: Option<Talk>,
-        last: Option<Last<RB, S::Error>>,
+        pub(super) request: Option<Request<B>>,
+        pub(super) talk: Option<Talk>,
+        pub(super) last: Option<Last<RB, S::Error>>,
         #[pin]
-        deadline: Option<Sleep>,
+        pub(super) deadline: Option<Sleep>,
         #[pin]
-        state: State<S::Future, RB>,
+        pub(super) state: State<S::Future, RB>,
     }
 }
 
 pin_project! {
     #[project = StateProj]
-    enum State<Fut, RB: http_body::Body> {
+    pub(super) enum State<Fut, RB: http_body::Body> {
         // For leave to send.
         Asking,
         // In line at a gate.
@@ -69,13 +66,13 @@ pin_project! {
 }
 
 /// What the last attempt came to, while another is being made.
-enum Last<RB: http_body::Body, E> {
+pub(super) enum Last<RB: http_body::Body, E> {
     Answer(Box<Answer<RB>>, Finding),
     Failed(E, Option<Transport>),
 }
 
 /// What a call comes to.
-type Outcome<RB, E> = Result<Response<Body<RB>>, Error<E>>;
+pub(super) type Outcome<RB, E> = Result<Response<Body<RB>>, Error<E>>;
 
 impl<S, B, RB, R, F> ResponseFuture<S, B, RB, R, F>
 where
@@ -93,189 +90,6 @@ where
             deadline: None,
             state: State::Asking,
         }
-    }
-}
-
-impl<S, B, RB, R, F> ResponseFuture<S, B, RB, R, F>
-where
-    S: tower_service::Service<Request<B>, Response = Response<RB>> + Clone,
-    RB: http_body::Body,
-    R: Repeat<B>,
-    F: Failures<S::Error>,
-{
-    /// Asks for leave, the first time as well as the next.
-    fn ask(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Option<Outcome<RB, S::Error>> {
-        let mut this = self.as_mut().project();
-        if this.talk.is_none() {
-            let talk = this.request.as_ref().and_then(|request| {
-                let shown = Shown {
-                    method: request.method(),
-                    uri: request.uri(),
-                    headers: request.headers(),
-                    extensions: request.extensions(),
-                };
-                Talk::begin(this.told, &shown)
-            });
-            let Some(talk) = talk else {
-                return Some(Err(Error::NoHost));
-            };
-            if let Some(left) = talk.time_left() {
-                this.deadline.set(Some(tokio::time::sleep(left)));
-            }
-            *this.talk = Some(talk);
-        }
-        let step = this.talk.as_mut()?.ask(*this.readied);
-        match step {
-            // What came last is told at once, as it is: nothing of it was read away yet.
-            Step::Refused(r) => Some(self.refused(*r, false)),
-            step => self.step(step, cx),
-        }
-    }
-
-    fn step(
-        mut self: Pin<&mut Self>,
-        step: Step,
-        cx: &mut Context<'_>,
-    ) -> Option<Outcome<RB, S::Error>> {
-        let step = match step {
-            Step::Granted(unsent) => match self.as_mut().granted(unsent, cx) {
-                Ok(step) => step?,
-                Err(e) => return Some(Err(Error::Inner(e))),
-            },
-            step => step,
-        };
-        let mut this = self.as_mut().project();
-        match step {
-            Step::Sent(permit) => {
-                *this.last = None;
-                let Some(request) = this.request.take() else {
-                    this.state.set(State::Done);
-                    return None;
-                };
-                *this.request = this.told.repeat.copy(&request);
-                *this.readied = false;
-                let future = this.service.call(request);
-                this.state.set(State::Calling {
-                    future,
-                    permit: Some(permit),
-                });
-            }
-            Step::Wait(waiting) => {
-                if std::mem::take(this.readied) {
-                    let fresh = this.service.clone();
-                    *this.service = fresh;
-                }
-                this.state.set(State::Waiting { waiting });
-            }
-            Step::Refused(r) => return Some(self.refused(*r, true)),
-            // Leave was given back: nothing is kept while the service makes itself ready.
-            Step::Granted(_) | Step::Wire => this.state.set(State::Readying),
-        }
-        None
-    }
-
-    /// Leave to send, and a service that may not be ready.
-    fn granted(
-        self: Pin<&mut Self>,
-        unsent: Unsent,
-        cx: &mut Context<'_>,
-    ) -> Result<Option<Step>, S::Error> {
-        let mut this = self.project();
-        if let Some(Last::Answer(answer, _)) = this.last {
-            answer.drain(cx);
-        }
-        match this.service.poll_ready(cx) {
-            Poll::Ready(Ok(())) => {
-                *this.readied = true;
-                Ok(this.talk.as_mut().map(|talk| unsent.start(talk.call())))
-            }
-            Poll::Ready(Err(e)) => Err(e),
-            Poll::Pending => {
-                drop(unsent);
-                this.state.set(State::Readying);
-                Ok(None)
-            }
-        }
-    }
-
-    /// Turned away by us. What the last attempt came to stands, as long as it can be handed on.
-    fn refused(self: Pin<&mut Self>, refusal: Refusal, waited: bool) -> Outcome<RB, S::Error> {
-        let this = self.project();
-        let Some(talk) = this.talk.as_mut() else {
-            return Err(Error::NoHost);
-        };
-        match this.last.take() {
-            None => Err(Error::Turned(talk.turned(refusal, None, None))),
-            Some(Last::Failed(e, _)) if !waited => Err(Error::Inner(e)),
-            Some(Last::Failed(_, t)) => Err(Error::Turned(talk.turned(refusal, None, t))),
-            Some(Last::Answer(answer, finding)) if !waited => {
-                let turned = talk.turned(refusal, None, None);
-                Ok(answer.respond(talk, None, finding, Some(turned)))
-            }
-            Some(Last::Answer(answer, _)) => {
-                let last = answer.last(talk);
-                Err(Error::Turned(talk.turned(refusal, Some(last), None)))
-            }
-        }
-    }
-
-    /// An answer, as far as it was looked at.
-    fn answered(
-        self: Pin<&mut Self>,
-        answer: Answer<RB>,
-        mut permit: Permit,
-    ) -> Option<Outcome<RB, S::Error>> {
-        let mut this = self.project();
-        let talk = this.talk.as_mut()?;
-        let read = answer.read(talk);
-        let turned = match talk.answered(&read, this.request.is_some(), &mut permit) {
-            Plan::Again => {
-                permit.settle(&read.outcome());
-                let answer = Box::new(answer.put_by());
-                *this.last = Some(Last::Answer(answer, read.finding));
-                this.state.set(State::Asking);
-                return None;
-            }
-            Plan::Return => None,
-            Plan::Fail(refusal) => Some(talk.turned(*refusal, None, None)),
-        };
-        Some(Ok(answer.respond(talk, Some(permit), read.finding, turned)))
-    }
-
-    fn failed(
-        self: Pin<&mut Self>,
-        error: S::Error,
-        permit: Permit,
-    ) -> Option<Outcome<RB, S::Error>> {
-        let mut this = self.project();
-        let failure = this.told.failures.read(&error);
-        let kept = this.request.is_some();
-        let plan = this.talk.as_mut()?.failed(failure.as_ref(), kept, permit);
-        if !matches!(plan, Plan::Again) {
-            return Some(Err(Error::Inner(error)));
-        }
-        *this.last = Some(Last::Failed(error, failure));
-        this.state.set(State::Asking);
-        None
-    }
-
-    /// Whether the deadline has passed. Only where we wait for others: gates know it themselves.
-    fn poll_late(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome<RB, S::Error>> {
-        let mut this = self.project();
-        match this.deadline.as_mut().as_pin_mut() {
-            Some(deadline) => ready!(deadline.poll(cx)),
-            None => return Poll::Pending,
-        }
-        // Its place is freed, and the provider is blamed for nothing.
-        this.state.set(State::Done);
-        let talk = this.talk.as_mut();
-        Poll::Ready(Err(match talk {
-            Some(talk) => {
-                let refusal = talk.call().out_of_time();
-                Error::Turned(talk.turned(refusal, None, None))
-            }
-            None => Error::NoHost,
-        }))
     }
 }
 
@@ -342,35 +156,6 @@ where
                 return Poll::Ready(over);
             }
         }
-    }
-}
-
-impl<S, B, RB, R, F> ResponseFuture<S, B, RB, R, F>
-where
-    S: tower_service::Service<Request<B>, Response = Response<RB>> + Clone,
-    RB: http_body::Body,
-    R: Repeat<B>,
-    F: Failures<S::Error>,
-{
-    /// The head of an answer.
-    fn came(
-        self: Pin<&mut Self>,
-        response: Response<RB>,
-        mut permit: Permit,
-    ) -> Option<Outcome<RB, S::Error>> {
-        let mut that = self;
-        let mut this = that.as_mut().project();
-        let talk = this.talk.as_mut()?;
-        let (parts, body) = response.into_parts();
-        let head = talk.head(parts.status, &parts.headers, &mut permit);
-        if head.wants == Wants::Before {
-            let looking = Looking::new(parts, body, head, talk);
-            this.state.set(State::Looking {
-                looking: Some((looking, permit)),
-            });
-            return None;
-        }
-        that.answered(Answer::new(parts, body, head), permit)
     }
 }
 

@@ -23,6 +23,7 @@ mod future;
 mod options;
 mod repeat;
 mod service;
+mod steps;
 mod talk;
 
 use std::fmt;

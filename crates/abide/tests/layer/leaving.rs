@@ -2,8 +2,10 @@
 
 use tokio_test::{assert_pending, assert_ready_ok};
 
-use crate::probe::{Reply, Script, saying};
-use crate::world::{HOST, SECOND, call, gate, get, governor, governor_with, narrow, plain, settle};
+use crate::probe::{Reply, Script, answer, saying};
+use crate::world::{
+    HOST, SECOND, call, gate, get, governor, governor_with, narrow, pass, plain, repeating, settle,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_future_that_was_never_polled_takes_nothing() {
@@ -89,4 +91,18 @@ async fn a_body_has_its_place_until_it_is_dropped() {
     drop(answer);
     settle().await;
     assert_ready_ok!(next.poll());
+}
+
+#[tokio::test(start_paused = true)]
+async fn leaving_in_a_backoff_frees_the_place() {
+    let governor = governor();
+    let (probe, mut service) = repeating(&governor);
+    probe.says([Reply::Answer(answer(503))]);
+    let mut sent = call(&mut service, get());
+    assert_pending!(sent.poll());
+    drop(sent);
+    pass(10 * SECOND).await;
+    assert_eq!(probe.calls(), 1);
+    let gate = gate(&governor, HOST);
+    assert_eq!((gate.waiting, gate.in_flight), (0, 0));
 }

@@ -6,6 +6,7 @@
 mod admission;
 mod attempts;
 mod bodies;
+mod contract;
 mod leaving;
 mod probe;
 mod readiness;

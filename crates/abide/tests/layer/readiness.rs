@@ -161,3 +161,13 @@ async fn the_service_below_can_be_reached() {
     assert_eq!(service.get_mut().id, id);
     assert_eq!(service.into_inner().id, id);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_service_can_be_boxed_and_sent_elsewhere() {
+    let governor = governor();
+    let (probe, service) = plain(&governor);
+    let boxed = service.boxed_clone();
+    let answer = tokio::spawn(boxed.oneshot(get())).await.unwrap();
+    assert_eq!(answer.unwrap().status(), 200);
+    assert_eq!(probe.see().violations, 0);
+}
