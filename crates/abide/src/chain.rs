@@ -16,6 +16,7 @@ use abide_core::refusal::RefusalKind;
 use crate::call::{Attempt, CallError, Failed};
 use crate::client::CallOptions;
 use crate::governor::Governor;
+use crate::patience::Patience;
 
 /// How a member's attempt is made.
 type Ask<Q, T, E> = Box<
@@ -193,8 +194,8 @@ impl<Q, T, E> Chain<Q, T, E> {
 
     /// Bounds the waiting of each member.
     #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.options.call.get_or_insert_default().patience = patience;
+    pub fn patience(mut self, patience: impl Into<Patience>) -> Self {
+        self.options.patience = Some(patience.into());
         self
     }
 
@@ -227,8 +228,7 @@ impl<Q, T, E> Chain<Q, T, E> {
             let mut options = self.options.clone();
             if let Some(deadline) = self.deadline {
                 let left = deadline.saturating_sub(clock.now().since(began));
-                let call = options.call.get_or_insert_default();
-                call.deadline = Some(call.deadline.map_or(left, |own| own.min(left)));
+                options.deadline = Some(options.deadline.map_or(left, |own| own.min(left)));
             }
             let ask = |attempt| (link.ask)(attempt, Arc::clone(&question));
             let ended = self.governor.call_with(&link.provider, &options, ask).await;

@@ -53,6 +53,11 @@ impl Governor {
         }
     }
 
+    /// Every provider met so far.
+    pub(crate) fn all(&self) -> Vec<Handle> {
+        self.providers.read().all()
+    }
+
     /// The clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.shared.clock
@@ -97,13 +102,14 @@ impl Governor {
         let Treatment {
             mut policy,
             classify,
+            call,
         } = self.policies.of(name, &profile, moment);
         // What a quota is, is said once, whether an answer refuses or not.
         policy.quota_from = classify.quota_from;
         policy.local |= loopback;
         let machine = Provider::new(policy, instance);
         let shared = Arc::clone(&self.shared);
-        let shard = Shard::new(name, shared, machine, classify, profile);
+        let shard = Shard::new(name, shared, machine, (classify, call), profile);
         providers.add(&shard);
         drop(providers);
         // Whoever tells of a change from now on finds it among the others.

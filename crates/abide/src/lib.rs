@@ -25,12 +25,14 @@ mod cause;
 mod chain;
 mod client;
 pub mod clock;
+mod describe;
 mod error;
 mod exchange;
 mod governor;
 mod inspect;
 #[cfg(feature = "layer")]
 pub mod layer;
+mod live;
 mod names;
 mod outage;
 mod patience;
@@ -61,6 +63,7 @@ pub use call::{Attempt, CallError, Failed, Said};
 pub use cause::Cause;
 pub use chain::{Answer, Chain, ChainError};
 pub use client::{CallOptions, Check, Client, ClientBuilder, RequestBuilder};
+pub use describe::{Described, Description};
 pub use error::{Error, LastAnswer, TurnedAway};
 pub use governor::{Governor, HeldGate};
 #[cfg(feature = "layer")]

@@ -6,6 +6,7 @@
 //! than what it knows.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use abide_core::Instant;
 use abide_core::classify::Transport;
@@ -32,6 +33,11 @@ impl Guard {
             machine: policy.map(|p| Mutex::new(Outage::new(p))),
             shards: Arc::downgrade(shards),
         }
+    }
+
+    /// How close together failures are one event; `None` where nobody looks.
+    pub(crate) fn window(&self) -> Option<Duration> {
+        self.machine.as_ref().map(|m| m.lock().policy().window)
     }
 
     pub(crate) fn is_offline(&self) -> bool {

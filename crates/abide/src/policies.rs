@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use abide_core::Moment;
+use abide_core::call::CallPolicy;
 use abide_core::classify::ClassifyPolicy;
 use abide_core::policy::ProviderPolicy;
 use abide_profile::{Choice, Profile};
@@ -15,6 +16,8 @@ pub struct Treatment {
     pub policy: ProviderPolicy,
     /// How its answers are read, and which are tried again.
     pub classify: ClassifyPolicy,
+    /// The knobs of its calls that bring none of their own; those of the client when absent.
+    pub call: Option<CallPolicy>,
 }
 
 /// How a provider of a name and a profile is treated from a moment on.

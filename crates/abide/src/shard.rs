@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use abide_core::call::Safety;
+use abide_core::call::{CallPolicy, Safety};
 use abide_core::classify::ClassifyPolicy;
 use abide_core::gate::{GateKey, GateSet, GateSpec, MAX_GATES};
 use abide_core::hold::Hold;
@@ -42,6 +42,7 @@ pub struct Shard {
     name: Arc<str>,
     shared: Arc<Shared>,
     classify: ClassifyPolicy,
+    call: Option<CallPolicy>,
     profile: Arc<Profile>,
     /// On this machine: an outage of our network is none of its.
     local: bool,
@@ -76,7 +77,7 @@ impl Shard {
         name: &str,
         shared: Arc<Shared>,
         machine: Provider,
-        classify: ClassifyPolicy,
+        (classify, call): (ClassifyPolicy, Option<CallPolicy>),
         profile: Arc<Profile>,
     ) -> Handle {
         Arc::new(Self {
@@ -84,6 +85,7 @@ impl Shard {
             name: name.into(),
             shared,
             classify,
+            call,
             profile,
             state: Mutex::new(State {
                 machine,
@@ -106,6 +108,11 @@ impl Shard {
     /// How its answers are read.
     pub(crate) const fn classify(&self) -> &ClassifyPolicy {
         &self.classify
+    }
+
+    /// The knobs of its calls that bring none of their own.
+    pub(crate) const fn call(&self) -> Option<&CallPolicy> {
+        self.call.as_ref()
     }
 
     /// Whether a request may be repeated: by its method, unless the profile knows that it only

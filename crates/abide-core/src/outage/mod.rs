@@ -130,6 +130,11 @@ pub struct Outage {
 }
 
 impl Outage {
+    /// The policy in force.
+    pub const fn policy(&self) -> &OutagePolicy {
+        &self.policy
+    }
+
     /// Online, knowing nothing.
     pub const fn new(policy: OutagePolicy) -> Self {
         Self {

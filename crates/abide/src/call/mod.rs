@@ -254,7 +254,9 @@ struct Calling<'a> {
 impl<'a> Calling<'a> {
     fn new(shard: &'a Handle, target: Target, options: &CallOptions) -> Self {
         let safety = options.safety.unwrap_or_default();
-        let policy = options.call.clone().unwrap_or_else(CallPolicy::default);
+        let clock = &shard.shared().clock;
+        let plain = CallPolicy::default();
+        let policy = options.policy(shard.call().unwrap_or(&plain), || clock.moment());
         Self {
             shard,
             target,
@@ -262,7 +264,7 @@ impl<'a> Calling<'a> {
                 Safety::Read => Method::GET,
                 _ => Method::POST,
             },
-            call: Call::new(policy, safety, shard.shared().clock.now()),
+            call: Call::new(policy, safety, clock.now()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use abide_core::call::{Call, CallPolicy, Plan, Safety};
+use abide_core::call::{Call, Plan, Safety};
 use abide_core::classify::RequestView;
 use abide_core::refusal::Refusal;
 use abide_core::{Finding, Instant, Moment, Scope};
@@ -44,13 +44,6 @@ struct Seen {
 }
 
 impl Client {
-    pub(crate) fn policy(&self, options: &CallOptions) -> CallPolicy {
-        options
-            .call
-            .clone()
-            .unwrap_or_else(|| self.inner.call.clone())
-    }
-
     /// Makes one call.
     pub(crate) async fn run<H: Hooks>(
         &self,
@@ -80,7 +73,9 @@ impl Client {
             Safety::Checked if options.check.is_none() => Safety::Write,
             safety => safety,
         };
-        let mut call = Call::new(self.policy(options), safety, shared.clock.now());
+        let base = shard.call().unwrap_or(&self.inner.call);
+        let policy = options.policy(base, || shared.clock.moment());
+        let mut call = Call::new(policy, safety, shared.clock.now());
         loop {
             let mut permit = self
                 .admit(&shard, &target, options, &mut call, hooks)

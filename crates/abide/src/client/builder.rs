@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use abide_core::WallTime;
-use abide_core::call::{CallPolicy, Safety};
+use abide_core::call::Safety;
 use abide_core::queue::Urgency;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
@@ -81,7 +81,7 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets the body. One that is a stream, or above [`CallPolicy::body_replay`], is sent once.
+    /// Sets the body. One that is a stream, or above [`CallPolicy::body_replay`](abide_core::call::CallPolicy::body_replay), is sent once.
     pub fn body(mut self, body: impl Into<reqwest::Body>) -> Self {
         self.http = self.http.body(body);
         self
@@ -121,20 +121,19 @@ impl RequestBuilder {
 
     /// Says how long its caller is willing to wait.
     pub fn patience(mut self, patience: impl Into<Patience>) -> Self {
-        let clock = std::sync::Arc::clone(self.client.governor().clock());
-        patience.into().apply(self.call(), || clock.moment());
+        self.options.patience = Some(patience.into());
         self
     }
 
     /// Bounds one wait, within the patience.
-    pub fn wait_max(mut self, longest: Duration) -> Self {
-        self.call().wait_max = Some(longest);
+    pub const fn wait_max(mut self, longest: Duration) -> Self {
+        self.options.wait_max = Some(longest);
         self
     }
 
     /// Bounds everything up to the final head.
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.call().deadline = Some(deadline);
+    pub const fn deadline(mut self, deadline: Duration) -> Self {
+        self.options.deadline = Some(deadline);
         self
     }
 
@@ -145,8 +144,8 @@ impl RequestBuilder {
     }
 
     /// How often it is sent at most, the first time included.
-    pub fn attempts(mut self, most: u32) -> Self {
-        self.call().attempts = most;
+    pub const fn attempts(mut self, most: u32) -> Self {
+        self.options.attempts = Some(most);
         self
     }
 
@@ -213,11 +212,6 @@ impl RequestBuilder {
     /// All the knobs of this call.
     pub const fn options(&mut self) -> &mut CallOptions {
         &mut self.options
-    }
-
-    fn call(&mut self) -> &mut CallPolicy {
-        let own = &self.client.inner.call;
-        self.options.call.get_or_insert_with(|| own.clone())
     }
 
     /// Makes the call.

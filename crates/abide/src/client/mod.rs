@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use abide_core::Moment;
 use abide_core::call::{CallPolicy, Safety};
 use abide_core::queue::Urgency;
 use http::Method;
@@ -30,6 +31,7 @@ pub(crate) use request::within;
 use crate::admission::BeforeStart;
 use crate::error::Error;
 use crate::governor::Governor;
+use crate::patience::Patience;
 use crate::response::Response;
 use crate::shard::Handle;
 use crate::target::Target;
@@ -74,8 +76,16 @@ impl fmt::Debug for Inner {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallOptions {
-    /// The knobs of the call; the client's own when absent.
+    /// The knobs of the call; the provider's or the client's own when absent.
     pub call: Option<CallPolicy>,
+    /// How long is waited, in place of what those knobs say.
+    pub patience: Option<Patience>,
+    /// The longest single wait, in place of what those knobs say.
+    pub wait_max: Option<Duration>,
+    /// Everything up to the final head, in place of what those knobs say.
+    pub deadline: Option<Duration>,
+    /// Sends, the first one included, in place of what those knobs say.
+    pub attempts: Option<u32>,
     /// Whether it may be repeated; the method decides when absent.
     pub safety: Option<Safety>,
     /// How urgent it is.
@@ -105,6 +115,10 @@ impl Default for CallOptions {
     fn default() -> Self {
         Self {
             call: None,
+            patience: None,
+            wait_max: None,
+            deadline: None,
+            attempts: None,
             safety: None,
             urgency: Urgency::default(),
             fair: 0,
@@ -117,6 +131,20 @@ impl Default for CallOptions {
             account: None,
             paced: true,
         }
+    }
+}
+
+impl CallOptions {
+    /// The knobs of a call, on top of those of its provider.
+    pub(crate) fn policy(&self, base: &CallPolicy, at: impl FnOnce() -> Moment) -> CallPolicy {
+        let mut call = self.call.as_ref().unwrap_or(base).clone();
+        if let Some(patience) = self.patience {
+            patience.apply(&mut call, at);
+        }
+        call.wait_max = self.wait_max.or(call.wait_max);
+        call.deadline = self.deadline.or(call.deadline);
+        call.attempts = self.attempts.unwrap_or(call.attempts);
+        call
     }
 }
 

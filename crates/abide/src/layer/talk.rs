@@ -44,7 +44,8 @@ impl Talk {
         let safety = options.safety;
         // A body is a stream that nobody has read: what only it shows is not known.
         let safety = safety.unwrap_or_else(|| shard.safety(request.method, place.path, None));
-        let call = Call::new(options.call(&told.call), safety, governor.clock().now());
+        let base = shard.call().unwrap_or(&told.call);
+        let call = Call::new(options.call(base), safety, governor.clock().now());
         let mut admission = Admission::to(target);
         admission.cost = options.cost.max(1);
         admission.urgency = options.urgency;

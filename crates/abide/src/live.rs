@@ -1,0 +1,47 @@
+//! Changing how a provider is treated while requests wait and are out.
+//!
+//! Holds, balances and what was learned stay: a limit that did not change goes on where it was,
+//! one that did takes over what was spent.
+
+use std::sync::Arc;
+
+use abide_core::policy::{Mode, ProviderPolicy};
+
+use crate::governor::Governor;
+use crate::shard::Shard;
+
+impl Shard {
+    /// Whether what is decided is done.
+    pub fn mode(self: &Arc<Self>) -> Mode {
+        self.with(|s, _| s.machine.policy().mode)
+    }
+
+    /// Changes how its gates behave. Who waits and may go by the new policy goes at once.
+    ///
+    /// ```
+    /// let governor = abide::Governor::builder().build().unwrap();
+    /// let shop = governor.provider("shop.example");
+    /// shop.change(|policy| policy.provider.concurrency = 2);
+    /// ```
+    pub fn change(self: &Arc<Self>, change: impl FnOnce(&mut ProviderPolicy)) {
+        self.with(|s, now| {
+            let mut policy = s.machine.policy().clone();
+            change(&mut policy);
+            s.machine.change_policy(now, policy);
+        });
+    }
+
+    /// Changes whether what is decided is done.
+    pub fn set_mode(self: &Arc<Self>, mode: Mode) {
+        self.change(|policy| policy.mode = mode);
+    }
+}
+
+impl Governor {
+    /// Changes whether what is decided is done, for every provider known so far.
+    pub fn set_mode(&self, mode: Mode) {
+        for shard in self.all() {
+            shard.set_mode(mode);
+        }
+    }
+}
