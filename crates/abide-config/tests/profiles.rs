@@ -217,3 +217,22 @@ fn auto_learns_no_pace_where_the_provider_documents_its_limits() {
     let on = "[providers.sure]\npace.adaptive = \"on\"";
     assert_eq!(learns("sure", on), (true, true));
 }
+
+#[test]
+fn a_profiles_role_tells_what_is_on_this_machine() {
+    let mut all = Catalogue::built_in();
+    let near = PEER.replace("[policy]\n", "[policy]\nrole = \"local\"\n");
+    let near = near.replace("\"peer\"", "\"near\"");
+    all.add("near.toml", near.replace("api.peer", "api.near"))
+        .unwrap();
+    all.add("peer.toml", PEER.to_owned()).unwrap();
+    let at = Moment::new(
+        Instant::from_secs(1),
+        WallTime::from_unix_secs(1_773_144_000),
+    );
+    let is_local = |name: &str| {
+        let profile = all.get(name).unwrap();
+        config("").treatment(Use::Call, name, &profile, at).0.local
+    };
+    assert!(is_local("near") && !is_local("peer"));
+}
