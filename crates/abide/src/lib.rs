@@ -25,6 +25,7 @@ pub mod clock;
 mod error;
 mod exchange;
 mod governor;
+mod hashed;
 mod inspect;
 #[cfg(feature = "layer")]
 pub mod layer;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use abide_profile::Profile;
 
+use crate::hashed::HashedMap;
 use crate::place::Place;
 use crate::shard::Handle;
 
@@ -23,7 +24,7 @@ const ADDRESSES: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct Providers {
     named: HashMap<Arc<str>, Handle>,
-    found: HashMap<u64, Arc<Found>>,
+    found: HashedMap<u64, Arc<Found>>,
 }
 
 /// The provider of an address.

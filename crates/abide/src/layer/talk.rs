@@ -44,7 +44,7 @@ impl Talk {
         let safety = options.safety;
         // A body is a stream that nobody has read: what only it shows is not known.
         let safety = safety.unwrap_or_else(|| shard.safety(request.method, place.path, None));
-        let call = Call::new(options.call(&told.call), safety, governor.clock().now());
+        let call = Call::to_begin(options.call(&told.call), safety);
         let mut admission = Admission::to(target);
         admission.cost = options.cost.max(1);
         admission.urgency = options.urgency;
@@ -61,6 +61,9 @@ impl Talk {
 
     /// How long an answer may be waited for; `None` without a bound.
     pub(super) fn time_left(&self) -> Option<std::time::Duration> {
+        if !self.call.has_deadline() {
+            return None;
+        }
         self.call.time_left(self.shard.shared().clock.now())
     }
 
