@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use abide::profile::Catalogue;
-use abide_config::{Config, ConfigError, File, Flag};
+use abide_config::{Config, ConfigError, File, Flag, Setup, Use};
 use anyhow::{Context, bail};
 use etcetera::BaseStrategy;
 
@@ -54,6 +54,14 @@ pub(crate) fn agrees(config: &Config, all: &Catalogue) -> anyhow::Result<()> {
     }
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     Err(Usage(lines.join("\n")).into())
+}
+
+/// Puts a configuration and a catalogue together.
+///
+/// # Errors
+/// Everything that does not go with the other, with its place.
+pub(crate) fn setup(config: Config, all: Catalogue, of: Use) -> anyhow::Result<Setup> {
+    Setup::new(config, all, of).map_err(|errors| usage(&errors))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {

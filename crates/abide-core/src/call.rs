@@ -175,11 +175,17 @@ impl Call {
         }
     }
 
+    /// A call that begins when it first asks for admission.
+    pub const fn to_begin(policy: CallPolicy, safety: Safety) -> Self {
+        Self::new(policy, safety, Instant::FAR)
+    }
+
     /// The bounds of the admission asked for now. Waiting counts from here to
     /// [`sent`](Self::sent).
     pub fn asks(&mut self, now: Instant) -> Limits {
         self.waited(now);
         self.asked_at = Some(now);
+        self.began = self.began.min(now);
         let deadline = self.deadline();
         if self.policy.queueing == Queueing::Free {
             return Limits {
@@ -230,6 +236,11 @@ impl Call {
         self.policy
             .deadline
             .map_or(Instant::FAR, |d| self.began.after(d))
+    }
+
+    /// Whether there is a bound on everything.
+    pub const fn has_deadline(&self) -> bool {
+        self.policy.deadline.is_some()
     }
 
     /// How long an answer may be waited for; `None` without a bound.

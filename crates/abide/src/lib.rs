@@ -29,6 +29,7 @@ mod describe;
 mod error;
 mod exchange;
 mod governor;
+mod hashed;
 mod inspect;
 #[cfg(feature = "layer")]
 pub mod layer;

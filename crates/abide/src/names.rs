@@ -6,7 +6,6 @@
 //! An HMAC costs as much as all else about a plain request together, and a program sends with a few
 //! credentials again and again: those lately made are remembered, by a seeded hash of 128 bits.
 
-use std::collections::HashMap;
 use std::hash::Hasher as _;
 
 use abide_core::Scope;
@@ -17,6 +16,8 @@ use parking_lot::RwLock;
 use sha2::Sha256;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
+use crate::hashed::HashedMap;
+
 /// How many HMACs are remembered: more accounts than most programs have, in half a MiB.
 const REMEMBERED: usize = 8192;
 
@@ -26,7 +27,7 @@ pub(crate) struct Names {
     hasher: KeyHasher,
     seed: (u64, u64),
     mac: Hmac<Sha256>,
-    made: RwLock<HashMap<u128, Credential>>,
+    made: RwLock<HashedMap<u128, Credential>>,
 }
 
 impl Names {

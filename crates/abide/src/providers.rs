@@ -10,6 +10,7 @@ use std::sync::Arc;
 use abide_core::outage::is_loopback;
 use abide_profile::Profile;
 
+use crate::hashed::HashedMap;
 use crate::place::Place;
 use crate::shard::Handle;
 
@@ -24,7 +25,7 @@ const ADDRESSES: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct Providers {
     named: HashMap<Arc<str>, Handle>,
-    found: HashMap<u64, Arc<Found>>,
+    found: HashedMap<u64, Arc<Found>>,
 }
 
 /// The provider of an address.

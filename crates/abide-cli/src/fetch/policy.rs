@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use abide::profile::Catalogue;
 use abide::run::BulkPolicy;
 use abide::store::Store;
-use abide::{Client, Governor, Named, Treatment};
-use abide_config::{Config, FetchPolicy, Flag, Use};
+use abide::{Client, Governor};
+use abide_config::{FetchPolicy, Flag, Use};
 use anyhow::Context;
 use http::HeaderMap;
 use rustls::pki_types::CertificateDer;
@@ -21,8 +20,7 @@ use crate::exit::Usage;
 pub(crate) struct Setup {
     pub(crate) bulk: BulkPolicy,
     pub(crate) headers: HeaderMap,
-    config: Config,
-    catalogue: Arc<Catalogue>,
+    setup: abide_config::Setup,
     fetch: FetchPolicy,
     roots: Vec<CertificateDer<'static>>,
     proxy: Option<reqwest::Proxy>,
@@ -39,23 +37,14 @@ impl Setup {
         }
         let config = crate::config::load(args.config.as_deref(), flags(args))?;
         let catalogue = crate::catalogue::load(None, &config)?;
-        crate::config::agrees(&config, &catalogue)?;
         let fetch = config.fetch();
-        let mut bulk = BulkPolicy::default();
-        bulk.run = config.run(None);
-        bulk.call = config.call(Use::Fetch, None);
-        for name in config.providers() {
-            let own = (config.run(Some(name)), config.call(Use::Fetch, Some(name)));
-            bulk.named.insert(name.to_owned(), own);
-        }
-        bulk.wire = bulk.run.concurrency as usize;
-        bulk.max_body = fetch.max_body;
+        let setup = crate::config::setup(config, catalogue, Use::Fetch)?;
+        let mut bulk = setup.bulk();
         bulk.done = statuses(args.done_status.as_deref())?;
         Ok(Self {
             bulk,
             headers: headers(args)?,
-            config,
-            catalogue: Arc::new(catalogue),
+            setup,
             fetch,
             roots: args
                 .cacert
@@ -68,32 +57,7 @@ impl Setup {
     }
 
     pub(crate) fn governor(&self, store: Arc<dyn Store>) -> anyhow::Result<Governor> {
-        let config = Arc::new(self.config.clone());
-        let profiler = {
-            let (config, all) = (Arc::clone(&config), Arc::clone(&self.catalogue));
-            move |provider: &str| Some(config.profile_of(provider, &all)?.name().to_owned())
-        };
-        let namer = {
-            let (config, profiler) = (Arc::clone(&config), profiler.clone());
-            move |host: &str, port| {
-                let provider = config.provider_of(host, port)?;
-                Some(Named {
-                    profile: profiler(provider),
-                    provider: provider.to_owned(),
-                })
-            }
-        };
-        let governor = Governor::builder()
-            .store(store)
-            .catalogue(Arc::clone(&self.catalogue))
-            .outage(config.outage(Use::Fetch))
-            .named_by(namer)
-            .profiled_by(profiler)
-            .treated_by(move |name, profile, at| {
-                let (policy, classify) = config.treatment(Use::Fetch, name, profile, at);
-                Treatment { policy, classify }
-            });
-        Ok(governor.build()?)
+        Ok(self.setup.governor().store(store).build()?)
     }
 
     pub(crate) fn client(&self, governor: Governor) -> anyhow::Result<Client> {

@@ -176,3 +176,17 @@ fn patience_bounds_the_sum_of_all_waiting() {
     assert_eq!(l.expires, at(31));
     assert_eq!(c.total_waited(), Duration::from_secs(20));
 }
+
+#[test]
+fn a_call_begins_when_it_first_asks() {
+    let policy = CallPolicy {
+        deadline: Some(Duration::from_secs(10)),
+        ..CallPolicy::default()
+    };
+    let mut call = Call::to_begin(policy, Safety::Read);
+    let first = Instant::from_secs(100);
+    assert_eq!(call.asks(first).expires, Instant::from_secs(110));
+    call.sent(first);
+    let again = call.asks(Instant::from_secs(105));
+    assert_eq!(again.expires, Instant::from_secs(110));
+}

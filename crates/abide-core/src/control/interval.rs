@@ -33,8 +33,8 @@ pub struct IntervalPolicy {
     /// What they multiply it by, from 0 to 1. Default 0.5: the way back takes as many steps as
     /// the way there.
     pub decay: f64,
-    /// Below this it is off. Default 0.5 s: a shorter interval slows nobody who waits for
-    /// answers.
+    /// An interval below this is taken off at the end of its row, in place of being shortened
+    /// once more. Default 0.5 s: a shorter interval slows nobody who waits for answers.
     pub off_below: Duration,
 }
 
@@ -60,10 +60,16 @@ impl IntervalPolicy {
 
     /// One row of answers later; `None` when that is off.
     fn shorter(&self, interval: Duration) -> Option<Duration> {
+        if interval < self.off_below {
+            return None;
+        }
         let next = scaled(interval, self.decay.clamp(0.0, 1.0))?;
-        (next >= self.off_below && !next.is_zero()).then_some(next)
+        (next >= SHORTEST).then_some(next)
     }
 }
+
+/// What is shorter paces nobody.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 /// `None` where the product is no length of time.
 fn scaled(d: Duration, by: f64) -> Option<Duration> {
@@ -139,7 +145,7 @@ impl Controller for Interval {
         self.answered = 0;
         // What another controller had learned is taken over within what this one may keep.
         let kept = interval.min(self.policy.max);
-        self.interval = (kept >= self.policy.off_below && !kept.is_zero()).then_some(kept);
+        self.interval = (kept >= self.policy.off_below && kept >= SHORTEST).then_some(kept);
     }
 }
 
@@ -181,22 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn twenty_answers_in_a_row_halve_it_and_below_half_a_second_it_is_off() {
+    fn twenty_answers_in_a_row_halve_it_and_from_a_second_sixty_take_it_off() {
         let mut i = Interval::new(IntervalPolicy::default());
         refuse(&mut i, 1);
-        refuse(&mut i, 2);
-        assert_eq!(answer(&mut i, 10, 19), ms(2000));
-        assert_eq!(answer(&mut i, 30, 1), ms(1000));
-        assert_eq!(
-            answer(&mut i, 40, 20),
-            ms(500),
-            "half a second is not below it"
-        );
-        assert_eq!(
-            answer(&mut i, 70, 20),
-            None,
-            "three rounds of twenty from 2 s"
-        );
+        assert_eq!(answer(&mut i, 10, 19), ms(1000));
+        assert_eq!(answer(&mut i, 30, 1), ms(500));
+        assert_eq!(answer(&mut i, 40, 20), ms(250));
+        assert_eq!(answer(&mut i, 70, 19), ms(250));
+        assert_eq!(answer(&mut i, 90, 1), None, "three rounds of twenty");
         assert_eq!(refuse(&mut i, 100), ms(1000), "and it begins anew");
     }
 

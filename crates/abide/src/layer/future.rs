@@ -60,7 +60,7 @@ pin_project! {
         Readying,
         Calling { #[pin] future: Fut, permit: Option<Permit> },
         // Into the body, before anything is decided.
-        Looking { looking: Option<(Looking<RB>, Permit)> },
+        Looking { looking: Option<Box<(Looking<RB>, Permit)>> },
         Done,
     }
 }
@@ -140,12 +140,15 @@ where
                     }
                 }
                 StateProj::Looking { looking } => {
-                    let seen = looking.as_mut().map(|(l, _)| l.poll_seen(cx));
+                    let seen = looking.as_mut().map(|l| l.0.poll_seen(cx));
                     if seen.is_some_and(|seen| seen.is_pending()) {
                         return self.poll_late(cx);
                     }
                     match looking.take() {
-                        Some((looking, permit)) => self.as_mut().answered(looking.seen(), permit),
+                        Some(looking) => {
+                            let (looking, permit) = *looking;
+                            self.as_mut().answered(looking.seen(), permit)
+                        }
                         None => return Poll::Pending,
                     }
                 }

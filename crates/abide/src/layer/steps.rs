@@ -42,12 +42,15 @@ where
             let Some(talk) = talk else {
                 return Some(Err(Error::NoHost));
             };
-            if let Some(left) = talk.time_left() {
-                this.deadline.set(Some(tokio::time::sleep(left)));
-            }
             *this.talk = Some(talk);
         }
-        let step = this.talk.as_mut()?.ask(*this.readied);
+        let talk = this.talk.as_mut()?;
+        let step = talk.ask(*this.readied);
+        if this.deadline.is_none()
+            && let Some(left) = talk.time_left()
+        {
+            this.deadline.set(Some(tokio::time::sleep(left)));
+        }
         match step {
             // What came last is told at once, as it is: nothing of it was read away yet.
             Step::Refused(r) => Some(self.refused(*r, false)),
@@ -218,7 +221,7 @@ where
         if head.wants == Wants::Before {
             let looking = Looking::new(parts, body, head, talk);
             this.state.set(State::Looking {
-                looking: Some((looking, permit)),
+                looking: Some(Box::new((looking, permit))),
             });
             return None;
         }

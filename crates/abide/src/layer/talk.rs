@@ -45,7 +45,7 @@ impl Talk {
         // A body is a stream that nobody has read: what only it shows is not known.
         let safety = safety.unwrap_or_else(|| shard.safety(request.method, place.path, None));
         let base = shard.call().unwrap_or(&told.call);
-        let call = Call::new(options.call(base), safety, governor.clock().now());
+        let call = Call::to_begin(options.call(base), safety);
         let mut admission = Admission::to(target);
         admission.cost = options.cost.max(1);
         admission.urgency = options.urgency;
@@ -62,6 +62,9 @@ impl Talk {
 
     /// How long an answer may be waited for; `None` without a bound.
     pub(super) fn time_left(&self) -> Option<std::time::Duration> {
+        if !self.call.has_deadline() {
+            return None;
+        }
         self.call.time_left(self.shard.shared().clock.now())
     }
 
