@@ -18,7 +18,7 @@ use crate::policies::{Policies, Treatment};
 use crate::providers::{Found, Providers};
 use crate::shard::{Handle, Shard};
 use crate::shared::Shared;
-use crate::target::{self, Target};
+use crate::target::Target;
 
 /// How often the store is looked at for what other processes wrote: new holds are seen within
 /// 100 ms.
@@ -135,7 +135,7 @@ impl Governor {
         };
         let target = Target {
             provider: Arc::clone(found.handle.name()),
-            gates: target::gates(names, &found.profile, method, &place, headers),
+            gates: found.gates(names, method, &place, headers),
             profile: Arc::clone(&found.profile),
         };
         Some((Arc::clone(&found.handle), target))

@@ -69,7 +69,8 @@ impl Target {
     ) -> Option<Self> {
         let place = Place::of_url(url)?;
         let (provider, profile) = place.provider(shared);
-        let gates = gates(&shared.names, &profile, method, &place, headers);
+        let account = account(&shared.names, &profile, &place, headers);
+        let gates = gates(&shared.names, &profile, method, &place, headers, account);
         Some(Self {
             provider: provider.into(),
             gates,
@@ -85,8 +86,8 @@ pub(crate) fn gates(
     method: &Method,
     place: &Place<'_>,
     headers: &HeaderMap,
+    account: Option<Credential>,
 ) -> Gates {
-    let account = account(names, profile, place, headers);
     let asking = Asking {
         method,
         host: place.host,
