@@ -19,7 +19,7 @@ use crate::policies::{Policies, Treatment};
 use crate::providers::Found;
 use crate::shard::{Handle, Shard};
 use crate::shared::Shared;
-use crate::target::{self, Target, names_loopback};
+use crate::target::{Target, names_loopback};
 
 /// How often the store is looked at for what other processes wrote: new holds are seen within
 /// 100 ms.
@@ -163,7 +163,7 @@ impl Governor {
         };
         let target = Target {
             provider: Arc::clone(found.handle.name()),
-            gates: target::gates(names, &found.profile, method, &place, headers, account),
+            gates: found.gates(names, method, &place, headers, account),
             loopback: found.loopback,
             profile: Arc::clone(&found.profile),
         };

@@ -9,10 +9,15 @@ use std::sync::Arc;
 
 use abide_core::outage::is_loopback;
 use abide_profile::Profile;
+use http::{HeaderMap, Method};
+use parking_lot::RwLock;
 
+use crate::account::account;
 use crate::hashed::HashedMap;
+use crate::names::{Credential, Names};
 use crate::place::Place;
 use crate::shard::Handle;
+use crate::target::{self, Gates};
 
 /// How many providers are remembered; idle ones make room. Each is a few KiB.
 const REMEMBERED: usize = 10_000;
@@ -39,9 +44,38 @@ pub(crate) struct Found {
     pub(crate) loopback: bool,
     written: Arc<str>,
     port: (Option<u16>, u16),
+    /// The gates of the account that sent last, where that decides them: most programs have one.
+    last: RwLock<Option<(Option<Credential>, Gates)>>,
 }
 
 impl Found {
+    /// The gates of a request to it. `named` is its account where the request does not tell.
+    pub(crate) fn gates(
+        &self,
+        names: &Names,
+        method: &Method,
+        place: &Place<'_>,
+        headers: &HeaderMap,
+        named: Option<&str>,
+    ) -> Gates {
+        let account = match named {
+            Some(name) => Some(names.credential(&[b"account", name.as_bytes()])),
+            None => account(names, &self.profile, place, headers),
+        };
+        let lasts = self.profile.gates().are_for_all();
+        if lasts
+            && let Some((of, gates)) = &*self.last.read()
+            && *of == account
+        {
+            return gates.clone();
+        }
+        let gates = target::gates(names, &self.profile, method, place, headers, account);
+        if lasts && let Some(mut last) = self.last.try_write() {
+            *last = Some((account, gates.clone()));
+        }
+        gates
+    }
+
     pub(crate) fn new(
         handle: Handle,
         profile: Arc<Profile>,
@@ -59,6 +93,7 @@ impl Found {
             },
             host,
             port: (place.port, place.effective),
+            last: RwLock::default(),
         }
     }
 }
@@ -109,7 +144,6 @@ impl Providers {
 
 #[cfg(test)]
 mod tests {
-    use http::{HeaderMap, Method};
     use url::Url;
 
     use super::*;
@@ -154,6 +188,20 @@ mod tests {
                     "{url}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn accounts_that_take_turns_keep_their_gates() {
+        let governor = Governor::builder().seed(7).build().unwrap();
+        let gates = |key| route(&governor, &format!("https://a.example/?key={key}")).1;
+        let (one, two) = (gates(1), gates(2));
+        assert_ne!(one, two);
+        for _ in 0..3 {
+            assert_eq!(
+                (gates(1), gates(1), gates(2)),
+                (one.clone(), one.clone(), two.clone())
+            );
         }
     }
 

@@ -73,7 +73,8 @@ impl Target {
     ) -> Option<Self> {
         let place = Place::of_url(url)?;
         let (provider, profile) = place.provider(shared);
-        let gates = gates(&shared.names, &profile, method, &place, headers, None);
+        let account = account(&shared.names, &profile, &place, headers);
+        let gates = gates(&shared.names, &profile, method, &place, headers, account);
         Some(Self {
             provider: provider.into(),
             gates,
@@ -90,12 +91,8 @@ pub(crate) fn gates(
     method: &Method,
     place: &Place<'_>,
     headers: &HeaderMap,
-    named: Option<&str>,
+    account: Option<Credential>,
 ) -> Gates {
-    let account = match named {
-        Some(name) => Some(names.credential(&[b"account", name.as_bytes()])),
-        None => account(names, profile, place, headers),
-    };
     let asking = Asking {
         method,
         host: place.host,

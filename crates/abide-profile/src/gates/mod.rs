@@ -130,6 +130,11 @@ impl Gates {
         self.own.iter().find(fits).map(|o| o.name.as_str())
     }
 
+    /// Whether all requests of one credential to one host pass the same gates.
+    pub fn are_for_all(&self) -> bool {
+        self.own.iter().all(Own::is_for_all)
+    }
+
     /// The gates a request passes, widest first.
     pub fn passed<'a>(&'a self, asking: &'a Asking<'_>) -> impl Iterator<Item = Passed> + 'a {
         let fits = move |o: &&Own| {

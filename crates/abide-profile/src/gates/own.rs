@@ -162,6 +162,16 @@ impl Own {
         self.costs.iter().find(fits).map_or(self.cost, |c| c.cost)
     }
 
+    /// Whether all requests of one credential to one host are alike to it.
+    pub(super) fn is_for_all(&self) -> bool {
+        let alike = |by: &By| matches!(by, By::Nothing | By::Credential | By::Host);
+        self.paths.is_empty()
+            && self.except.is_empty()
+            && self.methods.is_empty()
+            && self.costs.is_empty()
+            && self.by.iter().all(alike)
+    }
+
     fn dearest(&self) -> u32 {
         self.costs.iter().map(|c| c.cost).fold(self.cost, u32::max)
     }
