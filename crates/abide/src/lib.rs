@@ -51,12 +51,16 @@ mod shared;
 mod state;
 mod struck;
 mod target;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod tls;
 mod told;
 mod transport;
 
 pub use abide_core as core;
 pub use abide_profile as profile;
+#[cfg(feature = "testing")]
+pub use abide_sim as sim;
 pub use abide_store as store;
 pub use admission::{Admission, BeforeStart};
 pub use builder::GovernorBuilder;
