@@ -13,7 +13,13 @@ use crate::lookup::meant;
 use crate::table::KNOBS;
 
 /// Variables that begin like ours and are none of the knobs.
-const OTHER_VARIABLES: [&str; 4] = ["ABIDE_CONFIG", "ABIDE_LOG", "ABIDE_STATE", "ABIDE_TOKEN"];
+const OTHER_VARIABLES: [&str; 5] = [
+    "ABIDE_CONFIG",
+    "ABIDE_LOG",
+    "ABIDE_PROFILES",
+    "ABIDE_STATE",
+    "ABIDE_TOKEN",
+];
 
 /// A value given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]

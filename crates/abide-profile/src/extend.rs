@@ -23,15 +23,16 @@ impl Origin {
     }
 }
 
-/// Adds a parent's rules: the ones that go first before, the rest after what is there.
+/// Adds a profile's rules, its parent's after its own: the ones that go first after those that do
+/// already, the rest after what is there.
 pub(crate) fn rules(rules: &mut Vec<Rule>, origins: &mut Vec<Origin>, parent: &Profile, own: bool) {
-    let mut front = 0;
+    let mut front = rules.iter().take_while(|r| r.first).count();
     for (i, rule) in parent.rules.iter().enumerate() {
         let origin = Origin {
             name: format!("{} rule {}", parent.name, i + 1),
             own: own.then_some(i),
         };
-        if rule.first && !own {
+        if rule.first {
             rules.insert(front, rule.clone());
             origins.insert(front, origin);
             front += 1;

@@ -15,7 +15,8 @@ use http::{HeaderMap, Method, StatusCode};
 use crate::boundary::Boundary;
 use crate::gates::Choice;
 use crate::profile::Profile;
-use crate::rules::Look;
+use crate::rules::{Look, MAX_BODY};
+use crate::scan::Scanner;
 
 /// The longest wait that is believed.
 pub const CEILING: Duration = Duration::from_secs(31 * 86_400);
@@ -80,13 +81,17 @@ pub fn judge(profile: &Profile, recorded: &Recorded) -> Judged {
         path: &recorded.path,
         accepts_json: recorded.json || profile.expects_json(),
     };
-    let answer = Answer {
+    let mut answer = Answer {
         signal: &signal,
         headers: &recorded.headers,
         sample: recorded.body.as_deref(),
         complete: recorded.body.is_some(),
         trailers: None,
     };
+    let members = members(profile, &request, &answer);
+    if members.is_some() {
+        answer.sample = members.as_deref();
+    }
     let mut policy = ClassifyPolicy::default();
     profile.apply(
         &mut abide_core::policy::ProviderPolicy::default(),
@@ -114,6 +119,22 @@ pub fn judge(profile: &Profile, recorded: &Recorded) -> Judged {
         again: !beyond && again(&request, &answer, &finding, &policy),
         finding,
     }
+}
+
+/// Of a body too large to be looked at as a whole, the members that rules look into, where they
+/// say anything: as a client finds them while the body streams by.
+fn members(profile: &Profile, request: &RequestView<'_>, answer: &Answer<'_>) -> Option<Vec<u8>> {
+    let body = answer.sample.filter(|body| body.len() > MAX_BODY)?;
+    let tops = profile.rules().tops(request, answer)?;
+    let mut scanner = Scanner::new(tops.into_iter().map(str::to_owned).collect());
+    scanner.feed(body);
+    let found = scanner.found()?;
+    let answer = Answer {
+        sample: Some(&found),
+        ..*answer
+    };
+    profile.rules().decide(request, &answer).1?;
+    Some(found)
 }
 
 fn nobody_said(finding: &Finding, at: Moment) -> Option<Duration> {

@@ -210,3 +210,22 @@ fn a_zone_is_for_days() {
         assert!(said[0].contains("windows of a day only"), "{said:?}");
     }
 }
+
+#[test]
+fn what_a_profile_lets_go_first_goes_before_what_its_parent_does() {
+    let mut all = Catalogue::built_in();
+    let text = r#"
+name = "own-edge"
+hosts = ["edge.example"]
+
+[[rule]]
+why = "our own edge words its limits so"
+status = [403]
+text = "error code: 1015"
+first = true
+verdict = "rate_limited"
+"#;
+    all.add("own-edge.toml", text.to_owned()).unwrap();
+    let own = all.get("own-edge").unwrap();
+    assert_eq!(own.rules().names().next(), Some("own-edge rule 1"));
+}

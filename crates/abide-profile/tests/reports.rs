@@ -353,3 +353,26 @@ fn a14_errors_in_a_200_tell_neither_health_nor_a_limit_unless_they_are_one() {
         .judged();
     assert_eq!(clean.finding.health, Health::Success);
 }
+
+#[test]
+fn a_large_body_is_judged_by_its_members_as_a_client_does() {
+    let long = "x".repeat(70_000);
+    let body = format!(r#"{{"data":{{"a":"{long}"}},"errors":[{{"type":"RATE_LIMITED"}}]}}"#);
+    let told = answer("github", 200, &[]).json(&body).post("/graphql");
+    assert_eq!(told.judged().finding.verdict, Verdict::RateLimited);
+}
+
+#[test]
+fn a_byte_order_mark_hides_nothing() {
+    let told = answer("discord", 429, &[]).json("\u{feff}{\"retry_after\":7}");
+    assert_eq!(told.means(), (Verdict::RateLimited, Some(7)));
+}
+
+#[test]
+fn waiting_heals_neither_a_credential_nor_a_mistake_whatever_is_left() {
+    let told = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "9")];
+    for status in [400, 401, 422] {
+        assert_eq!(answer("generic", status, &told).means().1, None, "{status}");
+    }
+    assert_eq!(answer("generic", 404, &told).means().1, Some(9));
+}

@@ -6,7 +6,9 @@ use super::source::Source;
 /// A quota that answers tell of in words of their own. The common names (`RateLimit`,
 /// `X-RateLimit-*` and their kin) are known without one.
 ///
-/// A quota that is used up closes its gate until its reset, on refusals and successes alike.
+/// A quota that is used up closes its gate until its reset, on refusals, successes and what was
+/// not found alike; not where a credential or the request itself was at fault, since waiting heals
+/// neither.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Reading {

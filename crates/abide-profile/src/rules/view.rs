@@ -63,7 +63,7 @@ impl<'a> View<'a> {
         let parse = || {
             let sample = self.answer.sample?;
             (sample.len() <= MAX_BODY)
-                .then(|| serde_json::from_slice(sample).ok())
+                .then(|| serde_json::from_slice(without_mark(sample)).ok())
                 .flatten()
         };
         self.json.get_or_init(parse).as_ref()
@@ -88,6 +88,7 @@ impl<'a> View<'a> {
         let Some(sample) = self.answer.sample else {
             return false;
         };
+        let sample = without_mark(sample);
         self.answer.complete && sample.len() <= MAX_BODY && !whole::is_balanced(sample) && {
             let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(sample);
             parsed.is_err_and(|e| e.is_eof())
@@ -99,4 +100,10 @@ impl<'a> View<'a> {
         let sample = self.answer.sample.unwrap_or_default();
         self.answer.complete && sample.iter().all(u8::is_ascii_whitespace)
     }
+}
+
+/// A byte order mark is no part of JSON, and nobody is to write one; some do (RFC 8259 §8.1 lets
+/// a reader pass over it).
+fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text)
 }
