@@ -357,6 +357,9 @@ fn a14_errors_in_a_200_tell_neither_health_nor_a_limit_unless_they_are_one() {
 #[test]
 fn a_large_body_is_judged_by_its_members_as_a_client_does() {
     let long = "x".repeat(70_000);
+    let body = format!(r#"{{"m":"{long}","retry_after":7}}"#);
+    let told = answer("discord", 429, &[]).json(&body);
+    assert_eq!(told.means(), (Verdict::RateLimited, Some(7)));
     let body = format!(r#"{{"data":{{"a":"{long}"}},"errors":[{{"type":"RATE_LIMITED"}}]}}"#);
     let told = answer("github", 200, &[]).json(&body).post("/graphql");
     assert_eq!(told.judged().finding.verdict, Verdict::RateLimited);

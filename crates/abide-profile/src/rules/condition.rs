@@ -194,18 +194,11 @@ impl Condition {
                 .any(|(a, b, _)| a.needs_body() || b.needs_body())
     }
 
-    /// The members of the body's top object it looks into; `None` where it looks at all of it.
-    pub(crate) fn tops(&self) -> Option<Vec<&str>> {
-        if self.text.is_some() || self.body.is_some() {
-            return None;
-        }
+    /// The members of the body's top object it looks into.
+    pub(crate) fn tops(&self) -> impl Iterator<Item = &str> {
         let compared = self.compared.iter().flat_map(|(a, b, _)| [a, b]);
-        let readers = compared.filter(|r| r.needs_body()).map(Reader::top);
-        self.json
-            .iter()
-            .map(|(path, _)| path.top())
-            .chain(readers)
-            .collect()
+        let paths = self.json.iter().filter_map(|(path, _)| path.top());
+        paths.chain(compared.filter_map(Reader::top))
     }
 
     /// Whether the body fits too.

@@ -261,20 +261,21 @@ impl Rules {
     }
 
     /// The members of the body's top object that rules about an answer with this head look into;
-    /// `None` where one looks at all of it.
+    /// `None` where there are none. Of a body that is too large to be kept these are picked out;
+    /// what a rule looks for in its text is looked for in its beginning.
     pub fn tops(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Option<Vec<&str>> {
         let view = View::new(request, answer, &self.heads);
         let mut tops = Vec::new();
         let fitting = self.about(&view).filter(|r| r.when.head_fits(&view));
         for rule in fitting {
-            tops.extend(rule.when.tops()?);
+            tops.extend(rule.when.tops());
             tops.extend(rule.asks.iter().flat_map(Told::tops));
         }
         tops.extend(self.quotas.iter().flat_map(Quota::tops));
         tops.extend(self.asks.iter().flat_map(Told::tops));
         tops.sort_unstable();
         tops.dedup();
-        Some(tops)
+        (!tops.is_empty()).then_some(tops)
     }
 }
 
