@@ -158,6 +158,8 @@ pub struct Call {
     /// Sends of earlier hops of a redirect.
     hops: u32,
     not_before: Instant,
+    /// What the attempt before meant that is to be followed by another.
+    again: Option<Verdict>,
 }
 
 impl Call {
@@ -172,6 +174,7 @@ impl Call {
             attempts: 0,
             hops: 0,
             not_before: Instant::ORIGIN,
+            again: None,
         }
     }
 
@@ -282,6 +285,11 @@ impl Call {
         self.safety == Safety::Checked && !a.unsent
     }
 
+    /// Whether the attempt under way repeats one, and what that one meant.
+    pub const fn repeats(&self) -> Option<Verdict> {
+        self.again
+    }
+
     /// All waiting so far.
     pub const fn total_waited(&self) -> Duration {
         self.waited
@@ -291,6 +299,7 @@ impl Call {
     pub fn redirected(&mut self, not_before: Instant) {
         self.hops += self.attempts;
         self.attempts = 0;
+        self.again = None;
         self.not_before = not_before;
     }
 
@@ -364,6 +373,7 @@ impl Call {
                 return plan;
             }
         }
+        self.again = Some(v);
         Plan::Again
     }
 

@@ -13,6 +13,7 @@ use abide_store::{Memory, Store, StoreError};
 use parking_lot::Mutex;
 
 use crate::clock::{Clock, System};
+use crate::events::Broadcast;
 use crate::governor::Governor;
 use crate::names::Names;
 use crate::outage::Guard;
@@ -166,6 +167,7 @@ impl GovernorBuilder {
             remembered: Mutex::new(remembered),
             dice: Mutex::new(dice),
             listeners: Mutex::default(),
+            events: Broadcast::default(),
             probed: Mutex::default(),
         };
         let policies = Policies {

@@ -211,9 +211,6 @@ impl<Q, T, E> Chain<Q, T, E> {
     /// # Errors
     /// When nobody answered: a confirmed miss if there was one, else the first refusal, else the
     /// first that was down.
-    ///
-    /// # Panics
-    /// Never; a chain without members ends like one whose only member was shut down.
     pub async fn ask(&self, question: Q) -> Result<Answer<T>, ChainError<E>> {
         let question = Arc::new(question);
         let clock = self.governor.clock();

@@ -17,6 +17,7 @@ use http::{HeaderMap, StatusCode};
 
 use crate::cause::Cause;
 use crate::error::{LastAnswer, TurnedAway};
+use crate::events::What;
 use crate::inspect::{self, Sampled, Watch};
 use crate::permit::Permit;
 use crate::shard::Handle;
@@ -102,6 +103,16 @@ impl Read {
     }
 }
 
+/// An attempt goes out: whoever listens hears of it where it repeats another.
+pub(crate) fn goes(shard: &Handle, call: &Call) {
+    if let Some(cause) = call.repeats() {
+        let attempts = call.attempts();
+        shard
+            .shared()
+            .happened(shard.name(), || What::Retried { attempts, cause });
+    }
+}
+
 /// May this be sent again? The core says.
 pub(crate) fn plan(
     shard: &Handle,
@@ -131,6 +142,17 @@ pub(crate) fn turned(
     last: Option<LastAnswer>,
     broke: Option<Broke>,
 ) -> Box<TurnedAway> {
+    let retry_at = refusal.retry_at.map(|t| at.wall_at(t));
+    shard
+        .shared()
+        .happened(shard.name(), || match (refusal.should_defer(), retry_at) {
+            (true, Some(until)) => What::Deferred { until },
+            _ => What::TurnedAway {
+                kind: refusal.kind,
+                cause: refusal.cause,
+                retry_at,
+            },
+        });
     let (transport, cause) = broke.map_or((None, None), |b| (Some(b.transport), b.cause));
     Box::new(TurnedAway {
         refusal,

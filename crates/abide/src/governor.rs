@@ -13,6 +13,7 @@ use abide_store::StoreError;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::clock::Clock;
+use crate::events::Events;
 use crate::outage::Shards;
 use crate::place::Place;
 use crate::policies::{Policies, Treatment};
@@ -193,9 +194,14 @@ impl Governor {
         Some(found)
     }
 
-    /// Everything that happens to any provider from now on. Holds are rare, so nothing is lost
-    /// and nothing piles up.
-    pub fn events(&self) -> UnboundedReceiver<(Arc<str>, Event)> {
+    /// Everything that happens from now on.
+    pub fn events(&self) -> Events {
+        self.shared.events.listen()
+    }
+
+    /// Every change of any provider's gates from now on, none of them lost: for a run, which
+    /// counts on them.
+    pub fn changes(&self) -> UnboundedReceiver<(Arc<str>, Event)> {
         let (tx, rx) = unbounded_channel();
         self.shared.listeners.lock().push(tx);
         rx

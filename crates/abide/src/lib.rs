@@ -19,6 +19,8 @@
 
 mod account;
 mod admission;
+#[cfg(feature = "blocking")]
+pub mod blocking;
 mod builder;
 mod call;
 mod cause;
@@ -27,6 +29,7 @@ mod client;
 pub mod clock;
 mod describe;
 mod error;
+pub mod events;
 mod exchange;
 mod governor;
 mod hashed;
@@ -34,6 +37,8 @@ mod inspect;
 #[cfg(feature = "layer")]
 pub mod layer;
 mod live;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod names;
 mod outage;
 mod patience;

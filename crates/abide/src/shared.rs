@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock::Clock;
+use crate::events::{self, Broadcast, What};
 use crate::names::Names;
 use crate::outage::Guard;
 
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) remembered: Mutex<HashMap<StoreKey, StoredGate>>,
     pub(crate) dice: Mutex<fastrand::Rng>,
     pub(crate) listeners: Mutex<Vec<Listener>>,
+    pub(crate) events: Broadcast,
     /// Providers that somebody tries again when they failed.
     pub(crate) probed: Mutex<HashSet<Arc<str>>>,
     /// Apart from all providers: whether our own network is down.
@@ -69,9 +71,28 @@ impl Shared {
         self.dice.lock().f64()
     }
 
+    /// Tells whoever listens of something that happened to a call.
+    pub(crate) fn happened(&self, provider: &Arc<str>, what: impl FnOnce() -> What) {
+        self.events.tell(|| {
+            Some(events::Event {
+                at: self.clock.wall(),
+                provider: Arc::clone(provider),
+                what: what(),
+            })
+        });
+    }
+
     /// Tells whoever listens, and the log.
     pub(crate) fn tell(&self, provider: &Arc<str>, event: Event) {
         self.log(provider, &event);
+        self.events.tell(|| {
+            let at = self.clock.moment();
+            Some(events::Event {
+                at: at.wall,
+                provider: Arc::clone(provider),
+                what: What::of(&event, |t| at.wall_at(t))?,
+            })
+        });
         let mut listeners = self.listeners.lock();
         listeners.retain(|l| l.send((Arc::clone(provider), event.clone())).is_ok());
     }

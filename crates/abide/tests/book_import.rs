@@ -150,7 +150,7 @@ async fn a06_no_error_shows_a_key_and_its_kind_survives() {
 async fn a07_a_refusal_shuts_the_gate_for_every_request() {
     let peer = Peer::saying([reply(429).header("Retry-After", "1"), reply(200)]);
     let client = client();
-    let mut events = client.governor().events();
+    let mut events = client.governor().changes();
     let mut calls = JoinSet::new();
     let first = client.get(&peer.url("/refused")).send();
     calls.spawn(async move { first.await.map(|a| a.attempts()) });

@@ -36,7 +36,7 @@ async fn closed(client: &Client) {
 async fn sc_h02_one_refusal_is_one_hold_and_waiters_spend_no_attempt() {
     let peer = refused_once("1");
     let client = client();
-    let mut events = client.governor().events();
+    let mut events = client.governor().changes();
     let mut calls = JoinSet::new();
     let first = client.get(&peer.url("/0")).send();
     calls.spawn(async move { first.await.map(|a| a.attempts()) });

@@ -111,7 +111,7 @@ async fn now<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
 #[tokio::test]
 async fn inv09_offline_nothing_is_sent_and_every_caller_hears_when() {
     let world = World::new();
-    let mut events = world.governor.events();
+    let mut events = world.governor.changes();
     for _ in 0..3 {
         assert!(!world.fails(A).await);
     }
@@ -140,7 +140,7 @@ async fn inv09_offline_nothing_is_sent_and_every_caller_hears_when() {
 #[tokio::test]
 async fn inv09_one_probe_for_all_providers_and_its_answer_lets_everybody_go() {
     let world = World::offline().await;
-    let mut events = world.governor.events();
+    let mut events = world.governor.changes();
     world.pass(1);
     let probe = world.ask(A, 0).await.unwrap();
     let mut other = pin!(world.ask(B, 30));

@@ -198,6 +198,7 @@ impl Governor {
         let mut calling = Calling::new(&shard, target, options);
         loop {
             let mut permit = calling.admit(options).await?;
+            exchange::goes(&shard, &calling.call);
             let left = calling.call.time_left(self.clock().now());
             let answered = Arc::default();
             let made = attempt(Attempt {

@@ -88,6 +88,7 @@ impl Client {
             };
             let (sent, again) = outgoing(&mut request, &call);
             self.inner.sent.fetch_add(1, Ordering::Relaxed);
+            exchange::goes(&shard, &call);
             let left = call.time_left(shared.clock.now());
             let Some(exchange) = within(left, self.http().execute(sent)).await else {
                 // The caller leaves: its place is freed, and the provider is blamed for nothing.

@@ -74,6 +74,9 @@ where
         match step {
             Step::Sent(permit) => {
                 *this.last = None;
+                if let Some(talk) = this.talk.as_ref() {
+                    talk.goes();
+                }
                 let Some(request) = this.request.take() else {
                     this.state.set(State::Done);
                     return None;

@@ -82,6 +82,11 @@ impl Talk {
         &self.shard
     }
 
+    /// An attempt goes out.
+    pub(super) fn goes(&self) {
+        exchange::goes(&self.shard, &self.call);
+    }
+
     /// Whom an answer comes from; a request whose URI is a path shows its provider only.
     fn host(&self) -> &str {
         self.uri.host().unwrap_or_else(|| self.shard.name())

@@ -119,7 +119,7 @@ impl Bulk {
 
 impl<S: Source, K: Sink> Driver<S, K> {
     async fn drive(self: &Arc<Self>) {
-        let mut events = self.governor().events();
+        let mut events = self.governor().changes();
         self.learn_closings();
         // A hand works item after item: a task that only ends when there is nothing to take costs
         // no wake-up an item.

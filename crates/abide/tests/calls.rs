@@ -1,0 +1,196 @@
+//! Any future under a provider's gates, chains, reports and probers: in virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use abide::core::Verdict;
+use abide::core::call::Safety;
+use abide::core::classify::{Phase, Transport, TransportKind};
+use abide::core::ladder::Ladder;
+use abide::core::policy::ProviderPolicy;
+use abide::core::refusal::RefusalKind;
+use abide::sim::policy::TokenBucket;
+use abide::testing::{self, Sim};
+use abide::{CallError, CallOptions, Chain, Failed, Governor, Said, View};
+
+const fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+fn governor() -> (Arc<testing::Virtual>, Governor) {
+    let clock = testing::clock();
+    let governor = testing::governor(&clock).build().unwrap();
+    (clock, governor)
+}
+
+const RESET: Transport = Transport {
+    phase: Phase::Head,
+    kind: TransportKind::Reset,
+};
+
+/// An error without Clone, Display or anything else.
+struct Own(u32);
+
+#[tokio::test(start_paused = true)]
+async fn the_error_of_an_attempt_comes_back_as_it_was() {
+    let (_, governor) = governor();
+    let ended = governor
+        .call("sdk", Safety::Read, |attempt| async move {
+            Err::<(), _>(Failed::new(Own(attempt.number()), Said::failed(RESET)))
+        })
+        .await;
+    let Err(CallError::Failed { error, turned }) = ended else {
+        panic!("turned away");
+    };
+    assert_eq!((error.0, turned.refusal.attempts), (4, 4));
+    assert_eq!(turned.refusal.kind, RefusalKind::AttemptsSpent);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_of_an_sdk_is_made_once() {
+    let (_, governor) = governor();
+    let made = AtomicU32::new(0);
+    let ended = governor
+        .call("sdk", Safety::Write, |_| async {
+            made.fetch_add(1, Ordering::Relaxed);
+            Err::<(), _>(Failed::new((), Said::rate_limited().after(secs(1))))
+        })
+        .await;
+    assert!(ended.is_err());
+    assert_eq!(made.into_inner(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_sdk_is_told_holds_every_call_of_its_provider() {
+    let (clock, governor) = governor();
+    let sim = Sim::new(TokenBucket::new(10, secs(1), 1), &clock);
+    for n in 0..40 {
+        let path = format!("/item/{n}");
+        let ask = |_| sim.ask(path.clone());
+        governor
+            .call("shop.example", Safety::Read, ask)
+            .await
+            .unwrap();
+    }
+    sim.assert_no_send_inside_hold();
+    sim.assert_no_herd();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_met_elsewhere_holds_and_heals_nothing() {
+    let (clock, governor) = governor();
+    governor.report("shop.example", &Said::rate_limited().after(secs(60)));
+    governor.report("shop.example", &Said::client_error());
+    let began = clock.elapsed();
+    let mut options = CallOptions::default();
+    options.safety = Some(Safety::Read);
+    options.patience = Some(secs(90).into());
+    let call = governor.call_with("shop.example", &options, |_| async {
+        Ok::<_, Failed<()>>(clock.elapsed())
+    });
+    let sent = call.await.unwrap();
+    assert!(sent - began >= secs(60), "{:?}", sent - began);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_a_call_anywhere_frees_its_place() {
+    let clock = testing::clock();
+    let mut policy = ProviderPolicy::default();
+    policy.provider.concurrency = 1;
+    let governor = testing::governor(&clock).policy(policy).build().unwrap();
+    let hang = governor.call("a", Safety::Read, |_| {
+        std::future::pending::<Result<(), Failed<()>>>()
+    });
+    let waits = governor.call("a", Safety::Read, |_| async { Ok::<_, Failed<()>>(()) });
+    tokio::select! {
+        biased;
+        _ = hang => unreachable!(),
+        _ = tokio::time::sleep(secs(1)) => {}
+    }
+    waits.await.unwrap();
+    assert_eq!(governor.provider("a").state().in_flight, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_deadline_bounds_a_whole_chain() {
+    let (clock, governor) = governor();
+    let slow = |_, _: Arc<()>| async {
+        tokio::time::sleep(secs(6)).await;
+        Err::<(), _>(Failed::new((), Said::not_found()))
+    };
+    let chain = Chain::new(&governor)
+        .network("one.example", slow)
+        .network("two.example", slow)
+        .network("three.example", slow)
+        .deadline(secs(10));
+    let ended = chain.ask(()).await.unwrap_err();
+    assert_eq!(clock.elapsed(), secs(10));
+    assert!(
+        ended.is_not_found(),
+        "a confirmed miss beats what ran out of time"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chain_asks_the_next_once_the_first_is_known_to_be_down() {
+    let (_, governor) = governor();
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&asked);
+    let chain = Chain::new(&governor)
+        .network("one.example", |_, _: Arc<()>| async {
+            Err(Failed::new("down", Said::failed(RESET)))
+        })
+        .network("two.example", move |_, _| {
+            count.fetch_add(1, Ordering::Relaxed);
+            async { Ok("two") }
+        });
+    let first = chain.ask(()).await.unwrap_err();
+    assert_eq!(first.error.into_error(), Some("down"));
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    let second = chain.ask(()).await.unwrap();
+    assert!(second.degraded);
+    assert_eq!(&*second.by, "two.example");
+}
+
+#[tokio::test(start_paused = true)]
+async fn c04_whoever_failed_is_hidden_until_a_prober_finds_it_well() {
+    let clock = testing::clock();
+    let mut policy = ProviderPolicy::default();
+    policy.breaker = None;
+    policy.provider.ladder = Ladder::Steps([5, 10, 20].map(secs).to_vec());
+    let governor = testing::governor(&clock).policy(policy).build().unwrap();
+    let names = ["hoster.example"];
+    assert!(governor.shown(&names, View::Healthy).is_err());
+    let well_at = clock.elapsed() + secs(12);
+    let probed = Arc::new(AtomicU32::new(0));
+    let prober = {
+        let (clock, probed) = (Arc::clone(&clock), Arc::clone(&probed));
+        governor.keep_probing(names[0], move |_| {
+            probed.fetch_add(1, Ordering::Relaxed);
+            let well = clock.elapsed() >= well_at;
+            async move {
+                match well {
+                    true => Ok(()),
+                    false => Err(Failed::new((), Said::failed(RESET))),
+                }
+            }
+        })
+    };
+    let failed = governor
+        .call(names[0], Safety::Write, |_| async {
+            Err::<(), _>(Failed::new((), Said::failed(RESET)))
+        })
+        .await;
+    assert_eq!(failed.unwrap_err().cause(), Some(Verdict::Unavailable));
+    assert!(governor.shown(&names, View::Healthy).unwrap().is_empty());
+    assert_eq!(governor.shown(&names, View::Available).unwrap().len(), 1);
+    tokio::time::sleep(secs(60)).await;
+    assert_eq!(governor.shown(&names, View::Healthy).unwrap().len(), 1);
+    let tries = probed.load(Ordering::Relaxed);
+    assert!((2..=4).contains(&tries), "{tries} tries");
+    drop(prober);
+    assert!(governor.shown(&names, View::Healthy).is_err());
+}
