@@ -14,6 +14,7 @@ use abide_core::call::{Call, CallPolicy, Plan, Safety};
 use abide_core::provider::Outcome;
 use abide_core::refusal::Refusal;
 use abide_core::{Finding, Verdict};
+use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use parking_lot::Mutex;
 
@@ -34,7 +35,8 @@ use crate::target::Target;
 #[derive(Clone, Debug)]
 pub struct Attempt {
     number: u32,
-    provider: Arc<str>,
+    shard: Handle,
+    method: Method,
     left: Option<Duration>,
     answered: Arc<Mutex<Option<Said>>>,
 }
@@ -47,12 +49,33 @@ impl Attempt {
 
     /// The provider that is asked.
     pub fn provider(&self) -> &str {
-        &self.provider
+        self.shard.name()
     }
 
     /// How long it may take, where the call has a deadline.
     pub const fn time_left(&self) -> Option<Duration> {
         self.left
+    }
+
+    /// Judges an answer by what is known of its provider, before anyone counts a success: a
+    /// GraphQL error under a 200 is none.
+    ///
+    /// # Errors
+    /// What it means, where that is no success; to be handed on with an error.
+    pub fn judge(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: impl Into<Bytes>,
+    ) -> Result<(), Said> {
+        let said = Said::answer(status, headers).body(body);
+        let at = self.shard.shared().clock.moment();
+        let heard = said.hear(&self.shard, &self.method, at);
+        if heard.read.finding.verdict != Verdict::Success {
+            return Err(said);
+        }
+        *self.answered.lock() = Some(said);
+        Ok(())
     }
 
     /// Tells the head of a good answer, so that the quotas in it are known.
@@ -203,7 +226,8 @@ impl Governor {
             let answered = Arc::default();
             let made = attempt(Attempt {
                 number: calling.call.attempts(),
-                provider: Arc::clone(shard.name()),
+                shard: Arc::clone(&shard),
+                method: calling.method.clone(),
                 left,
                 answered: Arc::clone(&answered),
             });
@@ -319,7 +343,7 @@ impl<'a> Calling<'a> {
         let at = self.shard.shared().clock.moment();
         let last = heard.and_then(|h| h.status).map(|status| LastAnswer {
             status,
-            sample: bytes::Bytes::new(),
+            sample: Bytes::new(),
         });
         let broke = heard.and_then(|h| h.transport).map(Broke::from);
         exchange::turned(self.shard, refusal, at, last, broke)

@@ -213,7 +213,7 @@ fn judged(told: &Told, shard: &Handle, method: &Method, at: Moment) -> Finding {
         signal: &signal,
         headers: &told.headers,
         sample: told.body.as_deref(),
-        complete: false,
+        complete: told.body.is_some(),
         trailers: None,
     };
     classify(

@@ -58,8 +58,13 @@ impl fmt::Debug for Sim {
 impl Sim {
     /// A provider with this policy, half a round trip of 10 ms away.
     pub fn new(policy: impl Policy + 'static, clock: &Arc<Virtual>) -> Self {
+        Self::over(Provider::new(policy), clock)
+    }
+
+    /// That provider, half a round trip of 10 ms away.
+    pub fn over(provider: Provider, clock: &Arc<Virtual>) -> Self {
         Self {
-            provider: Arc::new(Mutex::new(Provider::new(policy))),
+            provider: Arc::new(Mutex::new(provider)),
             clock: Arc::clone(clock),
             trip: Duration::from_millis(10),
         }

@@ -1,0 +1,81 @@
+//! A bulk of items through clients that retry and limit, on the same simulated providers.
+//!
+//! `cargo run --release -p bench-peers -- [--items N] [--markdown FILE] [--json FILE]`. Time is
+//! virtual: nothing is waited for really, and a second run gives the same table. What became of
+//! the items is what the provider saw, not what a client says.
+
+mod abide_call;
+mod job;
+mod middleware;
+mod resilience;
+mod table;
+mod tower_stack;
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::job::{Job, Outcome};
+use crate::table::Row;
+
+/// Compares clients on simulated providers.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Items in a bulk
+    #[arg(long, default_value_t = 400)]
+    items: u32,
+    /// Calls at once
+    #[arg(long, default_value_t = 32)]
+    workers: u32,
+    /// Write the table here
+    #[arg(long)]
+    markdown: Option<PathBuf>,
+    /// Write the figures here, as JSON
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+/// The providers, as in `abide_sim::scenarios`. The quotas are left out: nobody can finish them.
+const SCENARIOS: [&str; 8] = ["a", "b", "b2", "c", "d", "e", "f", "g"];
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let mut rows = Vec::new();
+    for scenario in SCENARIOS {
+        let job = Job {
+            scenario,
+            items: args.items,
+            workers: args.workers,
+        };
+        for (client, run) in CLIENTS {
+            let outcome = job::in_virtual_time(run, job)?;
+            println!("{}", table::line(client, job, &outcome));
+            rows.push(Row {
+                client,
+                job,
+                outcome,
+            });
+        }
+    }
+    if let Some(path) = &args.markdown {
+        std::fs::write(path, table::markdown(&rows))?;
+    }
+    if let Some(path) = &args.json {
+        std::fs::write(path, serde_json::to_vec_pretty(&table::json(&rows))?)?;
+    }
+    Ok(())
+}
+
+/// How a client works a bulk.
+type Run = fn(Job) -> std::pin::Pin<Box<dyn Future<Output = anyhow::Result<Outcome>>>>;
+
+const CLIENTS: [(&str, Run); 4] = [
+    ("abide", |job| Box::pin(abide_call::run(job))),
+    ("reqwest-retry", |job| Box::pin(middleware::run(job))),
+    ("tower retry + rate limit", |job| {
+        Box::pin(tower_stack::run(job))
+    }),
+    ("tower-resilience retry + rate limiter", |job| {
+        Box::pin(resilience::run(job))
+    }),
+];
