@@ -34,6 +34,7 @@ mod inspect;
 #[cfg(feature = "layer")]
 pub mod layer;
 mod live;
+pub mod manual;
 mod names;
 mod outage;
 mod patience;
