@@ -35,10 +35,10 @@
 //! | `rate`, `limits` | none | a guessed limit wastes most of what is allowed |
 //! | `burst` | 1 | not every provider allows a burst |
 //! | `concurrency` | 8 a provider | a little more than a browser opens to a host |
-//! | `pace.gentle` | on | at most two unanswered more than came back well together: bans count them |
+//! | `pace.gentle` | on | bans count what was on the wire together |
 //! | `pace.adaptive` | auto | learns a rate from refusals, where no limit is known |
-//! | `pace.interval.*` | 1 s × 2 up to 8 s | steps that back off, where `interval` is chosen |
-//! | `pace.interval.decay_after` | 20 answers halve it | fewer would be back within the same window |
+//! | `pace.interval.*` | 1 s × 2 up to 8 s | known steps, where `interval` is chosen |
+//! | `pace.interval.decay_after` | 20 answers halve it | fewer would be back within its window |
 //! | `pace.interval.off_below` | 500 ms | a shorter interval slows nobody who waits for answers |
 //! | `ladder.*` | 1 s × 2 up to 1 min | the hold after a refusal that names no time |
 //! | `hold.on` | none | one broken server behind a balancer must not stop the rest |
@@ -56,6 +56,7 @@
 //! have none of their own. `profile` and `plan` are looked up and none: the smallest allowance is
 //! the one that is safe for all.
 //!
+//! A gentle start lets out at most two unanswered requests more than have come back well together.
 //! The learned rate does nothing until the first refusal: an account that was never refused is
 //! never slowed. An idle hour leaves it where it was. It never falls to nothing.
 //!
@@ -70,9 +71,9 @@
 //! | `budget.ratio` | 0.2 | the same | a fifth more load is what a recovering provider bears |
 //! | `budget.per_second` | 3 | the same | a quiet program must be able to repeat at all |
 //! | `budget.cap` | 100 | the same | a long calm must not pay for a storm |
-//! | `budget.failure_cost` | 1 | the same | a repeat after a refusal costs nothing: the hold bounds it |
+//! | `budget.failure_cost` | 1 | the same | after a refusal nothing: the hold bounds it |
 //! | `budget.timeout_cost` | 2 | the same | a timeout has cost the provider the whole work |
-//! | `outage.enabled` | on | the same | what is down is more likely one network than all providers |
+//! | `outage.enabled` | on | the same | rather one network is down than all providers |
 //! | `outage.window` | 30 s | the same | as long as a request takes to time out |
 //!
 //! # A run

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | answered | nobody |
 //! | does not have it | the next one |
-//! | refused, or turned us away for want of time | local members, and members declared independent |
+//! | refused, or had no time for us | local members, and those declared independent |
 //! | failed once | nobody: it is a failure of this call |
 //! | is known to be down (breaker open, or held for an outage) | the next one |
 //! | says that the request is wrong | nobody: it would be wrong anywhere |
