@@ -40,9 +40,10 @@
 //!
 //! # Writes
 //!
-//! Before a write is sent, that it will be is committed ([`Sink::intend`](crate::run::Sink)). If
-//! the process dies in between, nobody but the provider knows what became of it. So it is not sent
-//! again: it ends as `failed`, its effect unknown.
+//! Before a write is sent, its sink is asked to commit that it will be
+//! ([`Sink::intend`](crate::run::Sink)); what cannot be committed is not sent. If the process dies
+//! in between, nobody but the provider knows what became of the write. So `abide fetch` does not
+//! send it again: on `--resume` it ends as `failed`, its effect unknown.
 //!
 //! # Stop and go on
 //!
