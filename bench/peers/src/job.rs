@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use abide::clock::Clock;
 use abide::sim::policy::Job as Load;
 use abide::sim::{Answer, Request, Truth, scenarios};
 use abide::testing::{self, Sim, Virtual};
@@ -49,10 +50,9 @@ impl World {
     pub(crate) fn new(job: Job) -> anyhow::Result<Self> {
         let named = || scenarios::named(job.scenario, 7).context("there is no such scenario");
         let clock = testing::clock();
-        let load = Load {
-            items: u64::from(job.items),
-            workers: job.workers,
-        };
+        let load = Load::new(u64::from(job.items), Duration::from_millis(20))
+            .starting(clock.moment())
+            .with_workers(u64::from(job.workers));
         Ok(Self {
             oracle: named()?.oracle(load),
             sim: Sim::new(named()?, &clock),

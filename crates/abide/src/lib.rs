@@ -37,6 +37,7 @@ mod inspect;
 #[cfg(feature = "layer")]
 pub mod layer;
 mod live;
+pub mod manual;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod names;
