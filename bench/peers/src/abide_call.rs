@@ -1,10 +1,12 @@
 //! abide, as a library calls it: an item is a future under its provider's gates.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use abide::core::call::{CallPolicy, Safety};
 use abide::core::classify::{Phase, Transport, TransportKind};
 use abide::core::policy::ProviderPolicy;
+use abide::profile::Catalogue;
 use abide::{CallOptions, Failed, Said, testing};
 
 use crate::job::{ATTEMPTS, Job, Outcome, World, work};
@@ -14,10 +16,28 @@ const CUT: Transport = Transport {
     kind: TransportKind::Reset,
 };
 
+/// What its user knows of the GraphQL provider: how a refusal looks, not how often it may be asked.
+const GRAPHQL: &str = r#"
+name = "graphql-shop"
+hosts = ["graphql.example"]
+
+[[rule]]
+why = "asked too often"
+status = [200]
+json = { "$.errors[*].extensions.code" = "RATE_LIMITED" }
+verdict = "rate_limited"
+gate = "provider"
+"#;
+
 pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
     let world = World::new(job)?;
+    let mut policy = ProviderPolicy::for_run();
+    policy.provider.concurrency = job.workers;
+    let mut catalogue = Catalogue::built_in();
+    catalogue.add("graphql.toml", GRAPHQL.to_owned())?;
     let governor = testing::governor(&world.clock)
-        .policy(ProviderPolicy::for_run())
+        .policy(policy)
+        .catalogue(Arc::new(catalogue))
         .build()?;
     let mut call = CallPolicy::default();
     call.attempts = ATTEMPTS;
@@ -27,7 +47,7 @@ pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
     (options.call, options.safety) = (Some(call), Some(Safety::Read));
     // Whoever knows that it is GraphQL says so by the provider's name.
     let provider = match job.scenario {
-        "g" => "hardcover",
+        "g" => "graphql-shop",
         _ => "items.example",
     };
     let of = world.clone();

@@ -38,8 +38,12 @@ impl Middleware for End {
 
 pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
     let world = World::new(job)?;
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .tls_backend_preconfigured(abide::tls_config(Vec::new())?)
+        .build()?;
     let policy = ExponentialBackoff::builder().build_with_max_retries(ATTEMPTS - 1);
-    let client = ClientBuilder::new(reqwest::Client::builder().no_proxy().build()?)
+    let client = ClientBuilder::new(http)
         .with(RetryTransientMiddleware::new_with_policy(policy))
         .with(End(world.clone()))
         .build();

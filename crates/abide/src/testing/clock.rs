@@ -9,8 +9,9 @@ use crate::clock::Clock;
 /// The wall clock where a test begins: an even second.
 const EPOCH: i64 = 1_773_144_000;
 
-/// Virtual time never begins at nothing, so that "a moment ago" exists.
-const BEGIN: Instant = Instant::from_secs(1_000_000);
+/// Virtual time never begins at nothing, so that "a moment ago" exists; soon enough for simulated
+/// providers whose outages have their time.
+const BEGIN: Instant = Instant::from_secs(2);
 
 /// A clock that follows tokio's: paused with it, advanced with it.
 #[derive(Debug)]
