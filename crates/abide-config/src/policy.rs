@@ -108,6 +108,7 @@ impl View<'_> {
             false => Adaptive::Off,
         };
         gate.ladder = self.ladder();
+        self.put("hold.ban", &mut gate.ban);
         self.put("hold.floor", &mut gate.floor);
         self.put("hold.max", &mut gate.hold_max);
         self.put("probe.lease", &mut gate.probe_lease);

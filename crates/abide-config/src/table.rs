@@ -289,6 +289,13 @@ pub const KNOBS: &[Knob] = &[
          behind a balancer must not stop the rest.",
     ),
     knob(
+        "hold.ban",
+        Kind::Duration(ZERO, MONTH),
+        "24h",
+        "The shortest hold after a ban of which nobody knows how long it lasts: whoever asks again \
+         sooner makes it longer, and most are lifted within a day. A person may lift the hold.",
+    ),
+    knob(
         "hold.floor",
         Kind::Duration(ZERO, DAY),
         "0s",

@@ -29,6 +29,9 @@ pub struct GatePolicy {
     /// The shortest hold after a refusal, whatever was asked. Default none: the provider's word
     /// counts, and a zero has its own rule (`hint.zero`).
     pub floor: Duration,
+    /// The shortest hold after a ban of which nobody knows how long it lasts. Default 24 h: whoever
+    /// asks again sooner makes it longer, and most are lifted within a day.
+    pub ban: Duration,
     /// The longest hold believed. Default 31 days: longer asks are unit mistakes; the true ask
     /// is told to callers all the same.
     pub hold_max: Duration,
@@ -51,6 +54,7 @@ impl Default for GatePolicy {
             adaptive: Adaptive::Aimd,
             ladder: Ladder::default(),
             floor: Duration::ZERO,
+            ban: Duration::from_secs(24 * 3600),
             hold_max: Duration::from_secs(31 * 24 * 3600),
             probe_lease: Duration::from_secs(60),
             probe_gap: Duration::from_secs(1),

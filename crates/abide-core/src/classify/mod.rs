@@ -88,6 +88,10 @@ pub fn classify(
         policy,
     };
     finding.asks = told.asks(verdict, (scope, class));
+    // Who says when to come back is well, only busy: a hold, not a failure.
+    if verdict == Verdict::Unavailable && parts.health.is_none() && !finding.asks.is_empty() {
+        finding.health = Health::Neutral;
+    }
     finding.wait = parts.wait.filter(|_| finding.asks.is_empty());
     let quota = policy.quota_from..=policy.quota_to;
     let wait = finding

@@ -5,7 +5,7 @@
 
 use http::StatusCode;
 
-use super::transport::{Phase, Transport};
+use super::transport::{Phase, Transport, TransportKind};
 use crate::finding::Finding;
 use crate::verdict::Verdict;
 
@@ -71,7 +71,8 @@ impl RetryOn {
 
     /// Whether this failure of the exchange is tried again.
     pub fn covers_transport(&self, transport: &Transport) -> bool {
-        self.phases.contains(&transport.phase)
+        // Two sides that could not agree on a secure channel will not agree a second later.
+        self.phases.contains(&transport.phase) && transport.kind != TransportKind::Tls
     }
 }
 

@@ -93,7 +93,11 @@ impl Provider {
             Told::Ask(a) if again => (a.until, Some(a)),
             Told::Ask(a) => (a.until.max(now.after(policy.floor)), Some(a)),
             Told::Nothing(known) => {
-                let first = known.unwrap_or_default();
+                let ban = match cause {
+                    Verdict::Banned => policy.ban,
+                    _ => Duration::ZERO,
+                };
+                let first = known.unwrap_or(ban);
                 let grown = first.saturating_mul(1 << rung.min(KNOWN_WAIT_DOUBLES));
                 let wait = policy.ladder.wait(rung).max(policy.floor).max(grown);
                 (now.after(wait), None)

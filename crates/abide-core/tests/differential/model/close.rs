@@ -82,7 +82,13 @@ impl Model {
         let until = match ask {
             Some(a) if again => a.until.as_nanos(),
             Some(a) => a.until.as_nanos().max(now + nanos(policy.floor)),
-            None => now + nanos(policy.ladder.wait(rung).max(policy.floor)),
+            None => {
+                let ban = match cause {
+                    Verdict::Banned => policy.ban * (1 << rung.min(4)),
+                    _ => Duration::ZERO,
+                };
+                now + nanos(policy.ladder.wait(rung).max(policy.floor).max(ban))
+            }
         };
         self.close(now, g, None, until, cause, ask, true, Some(rung));
     }

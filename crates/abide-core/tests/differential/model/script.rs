@@ -191,6 +191,7 @@ fn kind(rng: &mut Rng, windows: usize) -> Kind {
     } else {
         Duration::ZERO
     };
+    policy.ban = ms(rng.u64(..4_000));
     policy.hold_max = if rng.u8(..3) == 0 {
         ms(5_000)
     } else {
