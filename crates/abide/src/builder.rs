@@ -32,6 +32,7 @@ pub struct GovernorBuilder {
     profiler: Option<Profiler>,
     catalogue: Option<Arc<Catalogue>>,
     outage: Option<OutagePolicy>,
+    neutral: Option<String>,
 }
 
 impl fmt::Debug for GovernorBuilder {
@@ -126,6 +127,15 @@ impl GovernorBuilder {
         self
     }
 
+    /// A name that has nothing to do with any provider, looked up when a provider's was not found:
+    /// with only one host in use, that tells our own outage from the provider's. Default
+    /// `example.com`, which is there for such use; `None` asks for none.
+    #[must_use]
+    pub fn neutral_name(mut self, name: Option<String>) -> Self {
+        self.neutral = name;
+        self
+    }
+
     /// How answers are read.
     #[must_use]
     pub fn classify(mut self, policy: ClassifyPolicy) -> Self {
@@ -155,7 +165,7 @@ impl GovernorBuilder {
         let names = Names::new((dice.u64(..), dice.u64(..)), store.secret());
         let providers = Arc::default();
         let shared = Shared {
-            outage: Guard::new(self.outage, &providers),
+            outage: Guard::new(self.outage, self.neutral, &providers),
             clock: self.clock,
             store,
             names,
@@ -193,6 +203,7 @@ impl Governor {
             profiler: None,
             catalogue: None,
             outage: Some(OutagePolicy::default()),
+            neutral: Some("example.com".to_owned()),
         }
     }
 }

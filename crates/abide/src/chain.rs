@@ -9,9 +9,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use abide_core::Verdict;
 use abide_core::chain::{Chain as Machine, Ended, Member, Next, Role};
 use abide_core::refusal::RefusalKind;
+use abide_core::{Instant, Verdict};
 
 use crate::call::{Attempt, CallError, Failed};
 use crate::client::CallOptions;
@@ -253,8 +253,13 @@ impl<Q, T, E> Chain<Q, T, E> {
                     match next {
                         Next::Ask(next) => at = next,
                         Next::Return { member, .. } => {
+                            let earliest = earliest(&ends);
                             let end = ends.get_mut(member).and_then(Option::take);
-                            return Err(end.unwrap_or_else(|| self.nobody()));
+                            let mut end = end.unwrap_or_else(|| self.nobody());
+                            if end.turned().is_rate_limited() {
+                                end.error.turned_mut().refusal.retry_at = earliest;
+                            }
+                            return Err(end);
                         }
                     }
                 }
@@ -280,6 +285,15 @@ impl<Q, T, E> Chain<Q, T, E> {
             })),
         }
     }
+}
+
+/// When the first of those that were refused can be asked again.
+fn earliest<E>(ends: &[Option<ChainError<E>>]) -> Option<Instant> {
+    let refused = ends.iter().flatten().map(|end| &end.turned().refusal);
+    refused
+        .filter(|r| r.is_rate_limited())
+        .filter_map(|r| r.retry_at)
+        .min()
 }
 
 /// What a member's end means to the chain. Who was turned away unsent for want of time was as

@@ -5,6 +5,7 @@
 //! what is to be told is read first and told afterwards, and each machine ignores what is older
 //! than what it knows.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,8 +14,10 @@ use abide_core::classify::Transport;
 use abide_core::outage::{Leave, Network, Outage, OutageNews, OutagePolicy, OutageProbe};
 use abide_core::provider::News;
 use parking_lot::{Mutex, RwLock};
+use tokio::runtime::Handle;
 
 use crate::providers::Providers;
+use crate::shared::Shared;
 
 /// The providers of a governor.
 pub(crate) type Shards = RwLock<Providers>;
@@ -23,13 +26,23 @@ pub(crate) type Shards = RwLock<Providers>;
 #[derive(Debug)]
 pub(crate) struct Guard {
     machine: Option<Mutex<Outage>>,
+    /// A name that has nothing to do with any provider.
+    neutral: Option<String>,
+    /// Somebody is asking for it.
+    asking: AtomicBool,
     /// Not owned: providers know their governor's guard.
     shards: Weak<Shards>,
 }
 
 impl Guard {
-    pub(crate) fn new(policy: Option<OutagePolicy>, shards: &Arc<Shards>) -> Self {
+    pub(crate) fn new(
+        policy: Option<OutagePolicy>,
+        neutral: Option<String>,
+        shards: &Arc<Shards>,
+    ) -> Self {
         Self {
+            neutral: neutral.filter(|_| policy.is_some()),
+            asking: AtomicBool::new(false),
             machine: policy.map(|p| Mutex::new(Outage::new(p))),
             shards: Arc::downgrade(shards),
         }
@@ -116,4 +129,24 @@ impl Guard {
             }
         }
     }
+}
+
+/// A provider's name was not found: is it the provider's, or are there no names at all? One
+/// neutral name is asked for at a time, beside the call.
+pub(crate) fn ask_for_neutral_name(shared: &Arc<Shared>) {
+    let guard = &shared.outage;
+    let (Some(name), Ok(runtime)) = (&guard.neutral, Handle::try_current()) else {
+        return;
+    };
+    if guard.asking.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let (name, shared) = (name.clone(), Arc::clone(shared));
+    runtime.spawn(async move {
+        let found = tokio::net::lookup_host((name.as_str(), 443)).await;
+        if found.map_or(0, Iterator::count) == 0 {
+            shared.outage.neutral_dns_failed(shared.clock.now());
+        }
+        shared.outage.asking.store(false, Ordering::Release);
+    });
 }

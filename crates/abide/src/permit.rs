@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use abide_core::call::Call;
-use abide_core::classify::Transport;
+use abide_core::classify::{Transport, TransportKind};
 use abide_core::outage::{Leave, OutageProbe};
 use abide_core::policy::Mode;
 use abide_core::provider::{Admit, News, Outcome, Pass, Request, Start, Ticket};
@@ -17,6 +17,7 @@ use abide_core::{Finding, Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::admission::Admission;
+use crate::outage;
 use crate::shard::{Grant, Handle, Shard, State};
 
 /// Leave to send one attempt; it has been stamped as sent.
@@ -270,6 +271,9 @@ impl Permit {
         let probe = self.probe.take();
         let now = shared.clock.now();
         shared.outage.failed(now, host, transport, probe);
+        if transport.kind == TransportKind::Dns {
+            outage::ask_for_neutral_name(shared);
+        }
         shared.outage.is_offline()
     }
 

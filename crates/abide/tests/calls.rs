@@ -194,3 +194,21 @@ async fn c04_whoever_failed_is_hidden_until_a_prober_finds_it_well() {
     drop(prober);
     assert!(governor.shown(&names, View::Healthy).is_err());
 }
+
+#[tokio::test(start_paused = true)]
+async fn ra_45_when_all_are_refused_the_earliest_time_is_told() {
+    let (_, governor) = governor();
+    let busy = |wait: u64| {
+        move |_, _: Arc<()>| async move {
+            Err::<(), _>(Failed::new((), Said::rate_limited().after(secs(wait))))
+        }
+    };
+    let chain = Chain::new(&governor)
+        .network("one.example", busy(90))
+        .independent("two.example", busy(40))
+        .patience(Duration::ZERO);
+    let ended = chain.ask(()).await.unwrap_err();
+    let turned = ended.turned();
+    assert_eq!(&*ended.by, "one.example");
+    assert_eq!(turned.retry_at().unwrap().since(turned.at.wall), secs(40));
+}

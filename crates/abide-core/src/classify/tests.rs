@@ -415,3 +415,23 @@ proptest! {
         prop_assert_eq!(found.verdict == Verdict::Success, status < 400);
     }
 }
+
+#[test]
+fn sc_b01_an_outage_with_an_ask_is_a_hold_and_no_failure() {
+    let asked = plain(503, &[("retry-after", "30")]);
+    assert!(asked.holds);
+    assert_eq!(asked.health, Health::Neutral);
+    assert_eq!(plain(503, &[]).health, Health::Failure);
+    assert_eq!(plain(429, &[]).health, Health::Neutral);
+}
+
+#[test]
+fn ra_40_a_handshake_that_failed_is_not_tried_again() {
+    let failed = |kind| Transport {
+        phase: Phase::Connect,
+        kind,
+    };
+    let on = RetryOn::default();
+    assert!(!on.covers_transport(&failed(TransportKind::Tls)));
+    assert!(on.covers_transport(&failed(TransportKind::Refused)));
+}

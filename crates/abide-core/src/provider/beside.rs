@@ -144,6 +144,19 @@ mod tests {
     }
 
     #[test]
+    fn a_ban_of_unknown_length_holds_for_a_day() {
+        let (mut p, set) = provider(Mode::Enforce);
+        let mut f = Finding::of(Verdict::Banned);
+        (f.scope, f.holds) = (Scope::Provider, true);
+        p.report(at(1), &set, &f);
+        assert_eq!(p.closed_until(at(2), &set), Some(at(1 + 24 * 3600)));
+        let (mut p, set) = provider(Mode::Enforce);
+        f.wait = Some(std::time::Duration::from_secs(600));
+        p.report(at(1), &set, &f);
+        assert_eq!(p.closed_until(at(2), &set), Some(at(601)));
+    }
+
+    #[test]
     fn observe_holds_nobody_back_and_keeps_the_hold() {
         let (mut p, set) = provider(Mode::Observe);
         p.report(at(1), &set, &refused(at(10)));

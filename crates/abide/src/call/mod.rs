@@ -124,6 +124,12 @@ impl<E> CallError<E> {
         }
     }
 
+    pub(crate) const fn turned_mut(&mut self) -> &mut TurnedAway {
+        match self {
+            Self::Failed { turned, .. } | Self::Refused(turned) => turned,
+        }
+    }
+
     /// What the last answer meant, or why nothing was sent.
     pub fn cause(&self) -> Option<Verdict> {
         self.turned().refusal.cause

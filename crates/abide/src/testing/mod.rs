@@ -42,5 +42,5 @@ pub fn clock() -> Arc<Virtual> {
 /// The beginning of a governor by that clock, all whose throws of the dice are repeatable.
 pub fn governor(clock: &Arc<Virtual>) -> GovernorBuilder {
     let clock: Arc<dyn crate::clock::Clock> = Arc::<Virtual>::clone(clock);
-    Governor::builder().clock(clock).seed(1)
+    Governor::builder().clock(clock).seed(1).neutral_name(None)
 }
