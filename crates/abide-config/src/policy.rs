@@ -21,6 +21,7 @@ use http::StatusCode;
 
 use crate::config::{Config, Use};
 use crate::error::Origin;
+use crate::kind::TRANSPORT;
 use crate::units::Rate;
 use crate::value::Value;
 
@@ -185,6 +186,7 @@ impl View<'_> {
         }
         if let Some(held) = self.get::<Vec<String>>("hold.on") {
             p.hold_on = HoldOn::statuses(held.iter().filter_map(|w| status(w)).collect());
+            p.hold_on.transport = held.iter().any(|w| w == TRANSPORT);
         }
         match self.value("hint.zero") {
             Some(Value::Duration(floor)) => p.hint_zero = HintZero::Floor(*floor),

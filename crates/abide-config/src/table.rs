@@ -283,10 +283,10 @@ pub const KNOBS: &[Knob] = &[
     ),
     knob(
         "hold.on",
-        Kind::Statuses,
+        Kind::HoldOn,
         "",
-        "Outages that hold everybody though nobody said until when; none, since one broken server \
-         behind a balancer must not stop the rest.",
+        "Outages that hold everybody though nobody said until when (transport: no answer at all); \
+         none, since one broken server behind a balancer must not stop the rest.",
     ),
     knob(
         "hold.floor",

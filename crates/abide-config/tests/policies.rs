@@ -80,7 +80,7 @@ pace.interval = { start = "2s", factor = 3, max = "10s", decay_after = 7, decay 
 account = { rate = "1/10s", concurrency = 2 }
 route.limits = ["5/s", "100/m"]
 ladder = { base = "2s", factor = 4, max = "30s" }
-hold.on = [502, 503]
+hold.on = [502, 503, "transport"]
 hold.floor = "5s"
 hold.max = "7d"
 hint.zero = "ignore"
@@ -124,6 +124,7 @@ contact = "me@example.org"
     assert_eq!(classify.retry_on.phases, [Phase::Body]);
     assert!(!classify.retry_on.asked);
     assert_eq!(classify.hold_on.statuses, [502, 503]);
+    assert!(classify.hold_on.transport);
     assert_eq!(classify.hint_zero, HintZero::Ignore);
     assert_eq!(
         (classify.quota_from, classify.quota_to),

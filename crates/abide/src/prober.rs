@@ -107,7 +107,13 @@ impl Governor {
             }
         }
         let handles: Vec<Handle> = providers.iter().map(|name| self.provider(name)).collect();
-        Ok(shown(handles.iter(), view))
+        let shown = shown(handles.iter(), view);
+        let (left_out, of) = (providers.len() - shown.len(), providers.len());
+        if left_out > 0 {
+            let why = view.leaves_out();
+            tracing::debug!(left_out, of, why, "left out of a view");
+        }
+        Ok(shown)
     }
 }
 

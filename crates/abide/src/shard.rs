@@ -206,6 +206,18 @@ impl Shard {
         s.machine.gates(now, specs.iter().flatten())
     }
 
+    /// Takes in what the store remembers of the provider as a whole, so that its state is known
+    /// before anything is sent.
+    pub(crate) fn recall(self: &Arc<Self>) {
+        self.with(|s, now| {
+            let part = Credential::default();
+            let names = &self.shared.names;
+            let spec = names.spec(Scope::Provider, &self.name, part.bytes());
+            let stored = self.remember(s, spec, part);
+            self.restore(s, now, spec, &stored);
+        });
+    }
+
     /// Keeps a gate's name for the store, and drops those of gates that were forgotten.
     fn remember(&self, s: &mut State, spec: GateSpec, part: Credential) -> StoreKey {
         let stored = self

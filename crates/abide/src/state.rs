@@ -54,6 +54,16 @@ pub enum View {
     Healthy,
 }
 
+impl View {
+    /// Whom it leaves out, in words.
+    pub(crate) const fn leaves_out(self) -> &'static str {
+        match self {
+            Self::Available => "held now",
+            Self::Healthy => "failed since its last success",
+        }
+    }
+}
+
 impl Shard {
     /// How it is now.
     pub fn state(self: &Arc<Self>) -> ProviderState {
