@@ -242,7 +242,7 @@ fn lost_and_held() -> Finding {
 }
 
 /// One exchange that fails at an instant, and holds.
-fn fails(m: &mut Provider, now: Instant, gates: GateSet) {
+fn fails_holding(m: &mut Provider, now: Instant, gates: GateSet) {
     let pass = go(m, now, gates);
     m.observe(now, &pass, &lost_and_held());
     m.settle(now, pass, &Outcome::Unreached(lost_and_held()));
@@ -267,7 +267,7 @@ fn failures_that_a_hold_finds_on_the_wire_are_one() {
     }
     let view = &m.view(at(0))[0];
     assert_eq!((view.failures, view.closed_until), (1, Some(at(1))));
-    fails(&mut m, at(1), gates);
+    fails_holding(&mut m, at(1), gates);
     let view = &m.view(at(1))[0];
     assert_eq!((view.failures, view.closed_until), (2, Some(at(3))));
 }
@@ -275,9 +275,9 @@ fn failures_that_a_hold_finds_on_the_wire_are_one() {
 #[test]
 fn inv09_holds_of_our_own_outage_are_taken_back_with_their_rungs() {
     let (mut m, gates) = stepped();
-    fails(&mut m, at(1), gates);
-    fails(&mut m, at(6), gates);
-    fails(&mut m, at(8), gates);
+    fails_holding(&mut m, at(1), gates);
+    fails_holding(&mut m, at(6), gates);
+    fails_holding(&mut m, at(8), gates);
     assert_eq!(m.view(at(8))[0].closed_until, Some(at(12)));
     // The first one was before the window, and stays.
     m.learn(at(9), spec(), offline(1, 10));
@@ -285,7 +285,7 @@ fn inv09_holds_of_our_own_outage_are_taken_back_with_their_rungs() {
     assert_eq!(m.records(at(9))[0].rung, Some(0));
     m.learn(at(10), spec(), news(2, Network::Online));
     assert_eq!(m.view(at(10))[0].closed_until, None);
-    fails(&mut m, at(10), gates);
+    fails_holding(&mut m, at(10), gates);
     assert_eq!(
         m.view(at(10))[0].closed_until,
         Some(at(12)),
@@ -297,7 +297,7 @@ fn inv09_holds_of_our_own_outage_are_taken_back_with_their_rungs() {
 fn a_hold_that_a_provider_asked_for_is_not_taken_back() {
     let (mut m, gates) = stepped();
     let sibling = go(&mut m, at(6), gates);
-    fails(&mut m, at(6), gates);
+    fails_holding(&mut m, at(6), gates);
     let mut asked = Finding::of(Verdict::RateLimited);
     asked.holds = true;
     asked.scope = Scope::Provider;
@@ -330,10 +330,10 @@ fn what_another_process_found_is_one_row_of_failures() {
         set_by: abide_core::hold::SetBy::Shared,
         probes: true,
     };
-    fails(&mut m, at(1), gates);
+    fails_holding(&mut m, at(1), gates);
     m.learn(at(3), spec(), held(5));
     m.learn(at(3), spec(), health(Some(1), 2, None));
-    fails(&mut m, at(5), gates);
+    fails_holding(&mut m, at(5), gates);
     let view = &m.view(at(5))[0];
     assert_eq!((view.failures, view.closed_until), (3, Some(at(9))));
     // A success there from before this hold heals nothing here; a later one does.
@@ -342,6 +342,6 @@ fn what_another_process_found_is_one_row_of_failures() {
     m.learn(at(10), spec(), health(None, 0, Some(10)));
     let view = &m.view(at(10))[0];
     assert_eq!((view.failures, view.in_episode), (0, false));
-    fails(&mut m, at(11), gates);
+    fails_holding(&mut m, at(11), gates);
     assert_eq!(m.view(at(11))[0].closed_until, Some(at(12)), "anew");
 }
