@@ -107,7 +107,11 @@ pub fn ok() -> Reply {
 
 /// This status and nothing that says when to come back.
 pub fn bare(status: u16) -> Reply {
-    Reply::refused(json(status, "{}"))
+    match status {
+        404 => Reply::accepted(json(status, "{}")),
+        500.. => Reply::failed(What::Answer(json(status, "{}"))),
+        _ => Reply::refused(json(status, "{}")),
+    }
 }
 
 /// This status and this body.

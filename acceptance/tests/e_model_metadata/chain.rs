@@ -121,7 +121,10 @@ async fn e05_a_final_refusal_leaves_the_archive_at_hand() {
     let error = w.ask(UNKNOWN).await.unwrap_err();
     assert_eq!(w.archive.load(Ordering::Relaxed), 2);
     let text = error.to_string();
-    assert!(text.contains("civitai") && text.contains("429"), "{text}");
+    assert!(
+        text.contains("civitai") && text.contains("rate limited"),
+        "{text}"
+    );
     let data = serde_json::to_value(error.turned()).unwrap();
     assert_eq!(data["rate_limited"], true);
     assert!(data["retry_at"].is_string(), "{data}");

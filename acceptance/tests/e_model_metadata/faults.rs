@@ -117,7 +117,7 @@ fn hasty() -> abide::CallOptions {
 async fn e2_vi_every_2xx_is_a_success() {
     for status in [200, 201, 202, 204, 206] {
         let p = Program::new(POLICY);
-        let good = || abide_sim::Reply::accepted(bare(status).answer().unwrap().clone());
+        let good = || Reply::accepted(bare(status).answer().unwrap().clone());
         let v = saying(&p, [bare(429), bare(429), good(), bare(429), good()]);
         // 30 s, 60 s, well; then from 30 s on again.
         assert!(ask(&p.governor, CIVITAI, &v).await.is_ok(), "{status}");

@@ -65,8 +65,14 @@ async fn e01_r7_there_is_one_choke_point() {
         Ok::<_, Infallible>(refused.body(Empty::<bytes::Bytes>::new()).unwrap())
     });
     let service = tower::Layer::layer(&Layer::new(p.governor.clone()), below);
-    let get = || Request::get("https://civitai.com/api/v1/models").body(());
-    let answer = service.clone().oneshot(get().unwrap()).await.unwrap();
+    let get = || {
+        let mut request = Request::get("https://civitai.com/api/v1/models");
+        let mut options = abide::layer::Options::default();
+        options.patience = Some(Duration::ZERO);
+        request.extensions_mut().unwrap().insert(options);
+        request.body(()).unwrap()
+    };
+    let answer = service.clone().oneshot(get()).await.unwrap();
     assert_eq!(answer.status(), 429);
     // Its name tells the host, since each of that vendor's hosts counts by itself.
     let held = p.governor.held();
@@ -81,7 +87,7 @@ async fn e01_r7_there_is_one_choke_point() {
         .unwrap_err();
     assert_eq!(refused.turned().refusal.kind, RefusalKind::Held);
     assert_eq!(v.arrivals.count(), 0);
-    let error = service.oneshot(get().unwrap()).await.unwrap_err();
+    let error = service.oneshot(get()).await.unwrap_err();
     assert!(error.turned().is_some(), "{error:?}");
 }
 

@@ -123,6 +123,7 @@ pub(crate) async fn together(
 
 /// How long a vendor is still held; zero when it is not.
 pub(crate) fn held_for(governor: &Governor, name: &str) -> Duration {
-    let until = governor.provider(name).state().retry_at;
-    until.map_or(Duration::ZERO, |t| t.since(governor.clock().wall()))
+    let gates = governor.provider(name).view();
+    let until = gates.iter().filter_map(|g| g.closed_until).max();
+    until.map_or(Duration::ZERO, |t| t.since(governor.clock().now()))
 }

@@ -8,7 +8,7 @@ use abide::layer::Options;
 use abide_acceptance::script::{asking, ok};
 use abide_sim::policy::TokenBucket;
 use http::{Request, Response};
-use http_body_util::Empty;
+use http_body_util::Full;
 use tokio::time::sleep;
 use tower::{ServiceExt, service_fn};
 
@@ -66,7 +66,11 @@ limits = [{ count = 1, per = "750ms" }]
                 true => Response::builder().status(429).header("retry-after", "75"),
                 false => Response::builder().header("content-type", "application/json"),
             };
-            Ok::<_, Infallible>(answer.body(Empty::<bytes::Bytes>::new()).unwrap())
+            Ok::<_, Infallible>(
+                answer
+                    .body(Full::new(bytes::Bytes::from_static(b"{}")))
+                    .unwrap(),
+            )
         }
     });
     let service = tower::Layer::layer(&Layer::new(p.governor.clone()), below);
