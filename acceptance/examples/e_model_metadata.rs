@@ -82,7 +82,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for model in [2, 3] {
         match hasty.ask(model).await {
             Ok(a) if a.degraded => {
-                println!("model {model}: {} of the {}, a stand-in", a.value, a.by)
+                println!("model {model}: {} of the {}, a stand-in", a.value, a.by);
             }
             Ok(a) => println!("model {model}: {} of {}", a.value, a.by),
             Err(e) => println!("model {model}: {e}"),
