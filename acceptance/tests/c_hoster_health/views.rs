@@ -94,7 +94,7 @@ async fn c05_a_hoster_is_tried_again_when_its_hold_is_over_and_healed() {
     for n in 0..7 {
         let governor = p.governor.clone();
         let end = Err(Said::failed(RESET));
-        together.spawn(async move { touch_in(&governor, HOSTER, ms(n), end).await });
+        together.spawn(async move { touch_in(&governor, HOSTER, ms(100 + n), end).await });
     }
     together.join_all().await;
     let tries = || background.tries.load(Ordering::Relaxed);

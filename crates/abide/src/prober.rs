@@ -155,10 +155,14 @@ fn probe_url(shard: &Handle) -> Option<Url> {
 async fn wait_for(governor: &Governor, shard: &Handle, machine: &Machine) {
     loop {
         let now = governor.clock().now();
+        let own = shard.own();
         let standing = shard.with(|s, now| {
             let views = s.machine.view(now);
             Standing {
-                failures: views.iter().map(|g| g.failures).max().unwrap_or(0),
+                failures: views
+                    .iter()
+                    .find(|g| g.key == own)
+                    .map_or(0, |g| g.failures),
                 closed_until: views.iter().filter_map(|g| g.closed_until).max(),
             }
         });

@@ -214,6 +214,13 @@ impl Shard {
         s.machine.gates(now, specs.iter().flatten())
     }
 
+    /// The gate that every request to it passes.
+    pub(crate) fn own(&self) -> GateKey {
+        let part = Credential::default();
+        let names = &self.shared.names;
+        names.spec(Scope::Provider, &self.name, part.bytes()).key
+    }
+
     /// Takes in what the store remembers of the provider as a whole, so that its state is known
     /// before anything is sent.
     pub(crate) fn recall(self: &Arc<Self>) {
