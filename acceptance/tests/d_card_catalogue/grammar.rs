@@ -37,6 +37,9 @@ async fn d03_what_is_neither_digits_nor_a_date_is_no_hint() {
         let ended = twice(nonsense).await;
         assert!(ended.result.is_ok(), "{nonsense}");
         assert_eq!(ended.waits, [secs(1), secs(2)], "{nonsense}");
+        let replies = [hinting(503, nonsense), hinting(503, nonsense), ok()];
+        let ended = World::saying(replies).ask(IMAGES).await;
+        assert_eq!(ended.waits, [secs(1), secs(2)], "{nonsense} of a 503");
     }
 }
 

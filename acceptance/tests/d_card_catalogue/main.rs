@@ -7,12 +7,9 @@
 //! Pending: items 8 to 13 and limits a to d are about jobs that come back when asked, with a count
 //! of their own, and what a page shows of them. They wait for durable deferral (step 6).
 //!
-//! Where abide decides otherwise, in form and not in numbers:
-//!
-//! * item 3: zero goes at once by `hint.zero = "immediate"`, which is not the default; a decimal
-//!   number of seconds is read as well;
-//! * item 3: without a hint a refusal holds for 1 s, then 2 s, exactly; a bare failure is asked
-//!   again after a wait drawn below 1 s, then below 2 s, so that workers do not return together.
+//! Where abide decides otherwise, in form and not in numbers: zero goes at once by
+//! `hint.zero = "immediate"`, and 1 s and 2 s are waited exactly by `backoff.jitter = "none"`, which
+//! are not the defaults; a decimal number of seconds is read as well.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
@@ -40,7 +37,7 @@ wait.max = "30s"
 patience = "60s"
 hint.zero = "immediate"
 ladder = { base = "1s", factor = 2, max = "1m" }
-backoff = { base = "1s", factor = 2, max = "2s" }
+backoff = { base = "1s", factor = 2, max = "2s", jitter = "none" }
 pace.adaptive = "off"
 
 [providers.scryfall]

@@ -177,6 +177,7 @@ impl View<'_> {
         self.put("backoff.base", &mut b.base);
         self.put("backoff.factor", &mut b.factor);
         self.put("backoff.max", &mut b.max);
+        b.jitter = !self.is("backoff.jitter", "none");
         b
     }
 

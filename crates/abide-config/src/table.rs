@@ -108,6 +108,13 @@ pub const KNOBS: &[Knob] = &[
         "The highest ceiling: what is broken longer is the breaker's business.",
     ),
     knob(
+        "backoff.jitter",
+        Kind::Choice(&["full", "none"]),
+        "full",
+        "Whether those waits are drawn below their ceiling, or are the ceiling (none); full, so \
+         that callers that failed together do not come back together.",
+    ),
+    knob(
         "retry.on",
         Kind::RetryOn,
         "rate_limited, asked, 408, 425, 502, 503, 504, 529, connect, send, head",

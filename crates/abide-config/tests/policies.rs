@@ -67,7 +67,7 @@ attempts = 2
 patience = "40s"
 wait.max = "20s"
 deadline = "2m"
-backoff = { base = "1s", factor = 3, max = "9s" }
+backoff = { base = "1s", factor = 3, max = "9s", jitter = "none" }
 retry.on = [500, "unavailable", "body"]
 retry.write = "refused-only"
 rate = "50/s"
@@ -113,6 +113,7 @@ contact = "me@example.org"
         (call.backoff.base, call.backoff.factor, call.backoff.max),
         (secs(1), 3, secs(9))
     );
+    assert!(!call.backoff.jitter);
     assert_eq!(call.write, WriteRepeat::RefusedOnly);
 
     let classify = c.classify(Use::Call, None);
