@@ -23,6 +23,8 @@ pub enum Kind {
     DurationOr(Duration, Duration, &'static str),
     /// Lengths of time, any number of them up to 64, each within the range.
     Durations(Duration, Duration),
+    /// Outages that hold: statuses from 400 on, 500 left out, and `transport`.
+    HoldOn,
     /// What a hint of zero means: a duration (the floor), or `immediate`, or `ignore`.
     HintZero,
     /// A number.
@@ -35,8 +37,6 @@ pub enum Kind {
     Rates,
     /// A size in bytes.
     Size(u64, u64),
-    /// Statuses from 400 on, 500 left out.
-    Statuses,
     /// On or off.
     Switch,
     /// Free text, or `none`.
@@ -68,6 +68,8 @@ const VERDICTS: [Verdict; 6] = [
     Verdict::RateLimited,
     Verdict::Unavailable,
 ];
+/// What stands for failures of the exchange in `hold.on`.
+pub(crate) const TRANSPORT: &str = "transport";
 const PHASES: [&str; 4] = ["connect", "send", "head", "body"];
 
 impl Kind {
@@ -109,9 +111,9 @@ impl Kind {
                 size_text(min),
                 size_text(max)
             ),
-            Self::Statuses => {
-                "a list of statuses from 400 to 599 without 500, which never holds".to_owned()
-            }
+            Self::HoldOn => "a list of statuses from 400 to 599 without 500, which never holds, \
+                             and \"transport\""
+                .to_owned(),
             Self::Switch => "true or false".to_owned(),
             Self::TextOr => "text in quotes, or \"none\"".to_owned(),
             Self::Texts => "a list of at most 64 texts".to_owned(),
@@ -154,9 +156,9 @@ impl Kind {
                 let size = raw.text().and_then(units::size)?;
                 (min..=max).contains(&size).then_some(Value::Size(size))
             }
-            Self::Statuses => raw.words(|r| {
-                let status = r.status(400)?;
-                (status != "500").then_some(status)
+            Self::HoldOn => raw.words(|r| match r.status(400) {
+                Some(status) => (status != "500").then_some(status),
+                None => r.text().filter(|t| *t == TRANSPORT).map(str::to_owned),
             }),
             Self::Switch => match raw {
                 Raw::Switch(on) => Some(Value::Switch(*on)),

@@ -21,6 +21,7 @@ use http::StatusCode;
 
 use crate::config::{Config, Use};
 use crate::error::Origin;
+use crate::kind::TRANSPORT;
 use crate::units::Rate;
 use crate::value::Value;
 
@@ -177,6 +178,7 @@ impl View<'_> {
         self.put("backoff.base", &mut b.base);
         self.put("backoff.factor", &mut b.factor);
         self.put("backoff.max", &mut b.max);
+        b.jitter = !self.is("backoff.jitter", "none");
         b
     }
 
@@ -186,6 +188,7 @@ impl View<'_> {
         }
         if let Some(held) = self.get::<Vec<String>>("hold.on") {
             p.hold_on = HoldOn::statuses(held.iter().filter_map(|w| status(w)).collect());
+            p.hold_on.transport = held.iter().any(|w| w == TRANSPORT);
         }
         match self.value("hint.zero") {
             Some(Value::Duration(floor)) => p.hint_zero = HintZero::Floor(*floor),

@@ -108,6 +108,13 @@ pub const KNOBS: &[Knob] = &[
         "The highest ceiling: what is broken longer is the breaker's business.",
     ),
     knob(
+        "backoff.jitter",
+        Kind::Choice(&["full", "none"]),
+        "full",
+        "Whether those waits are drawn below their ceiling, or are the ceiling (none); full, so \
+         that callers that failed together do not come back together.",
+    ),
+    knob(
         "retry.on",
         Kind::RetryOn,
         "rate_limited, asked, 408, 425, 502, 503, 504, 529, connect, send, head",
@@ -283,10 +290,10 @@ pub const KNOBS: &[Knob] = &[
     ),
     knob(
         "hold.on",
-        Kind::Statuses,
+        Kind::HoldOn,
         "",
-        "Outages that hold everybody though nobody said until when; none, since one broken server \
-         behind a balancer must not stop the rest.",
+        "Outages that hold everybody though nobody said until when (transport: no answer at all); \
+         none, since one broken server behind a balancer must not stop the rest.",
     ),
     knob(
         "hold.ban",

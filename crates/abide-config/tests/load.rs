@@ -144,7 +144,7 @@ fn every_mistake_is_told_at_once() {
          (auth_error, client_error, not_found, offline, rate_limited, unavailable), phases \
          (connect, send, head, body) and \"asked\", found [500, \"never\"]",
         "abide.toml:5:11: hold.on: expected a list of statuses from 400 to 599 without 500, which \
-         never holds, found [500]",
+         never holds, and \"transport\", found [500]",
         "abide.toml:6:8: rate: expected a rate as \"50/s\", \"1/10s\" or \"100/2s\", or \"none\", \
          found \"50\"",
         "abide.toml:7:17: breaker.ratio: expected a number from 0.01 to 1, found 2",

@@ -67,7 +67,7 @@ attempts = 2
 patience = "40s"
 wait.max = "20s"
 deadline = "2m"
-backoff = { base = "1s", factor = 3, max = "9s" }
+backoff = { base = "1s", factor = 3, max = "9s", jitter = "none" }
 retry.on = [500, "unavailable", "body"]
 retry.write = "refused-only"
 rate = "50/s"
@@ -80,7 +80,7 @@ pace.interval = { start = "2s", factor = 3, max = "10s", decay_after = 7, decay 
 account = { rate = "1/10s", concurrency = 2 }
 route.limits = ["5/s", "100/m"]
 ladder = { base = "2s", factor = 4, max = "30s" }
-hold.on = [502, 503]
+hold.on = [502, 503, "transport"]
 hold.floor = "5s"
 hold.max = "7d"
 hint.zero = "ignore"
@@ -113,6 +113,7 @@ contact = "me@example.org"
         (call.backoff.base, call.backoff.factor, call.backoff.max),
         (secs(1), 3, secs(9))
     );
+    assert!(!call.backoff.jitter);
     assert_eq!(call.write, WriteRepeat::RefusedOnly);
 
     let classify = c.classify(Use::Call, None);
@@ -124,6 +125,7 @@ contact = "me@example.org"
     assert_eq!(classify.retry_on.phases, [Phase::Body]);
     assert!(!classify.retry_on.asked);
     assert_eq!(classify.hold_on.statuses, [502, 503]);
+    assert!(classify.hold_on.transport);
     assert_eq!(classify.hint_zero, HintZero::Ignore);
     assert_eq!(
         (classify.quota_from, classify.quota_to),

@@ -16,6 +16,9 @@ pub struct Backoff {
     pub factor: u32,
     /// The highest ceiling. Default 8 s: what is broken longer is the breaker's business.
     pub max: Duration,
+    /// Whether a wait is drawn. Default yes; without it a wait is its ceiling, for a program that
+    /// is one caller and wants to know when it comes back.
+    pub jitter: bool,
 }
 
 impl Default for Backoff {
@@ -24,6 +27,7 @@ impl Default for Backoff {
             base: Duration::from_millis(250),
             factor: 2,
             max: Duration::from_secs(8),
+            jitter: true,
         }
     }
 }
@@ -39,7 +43,7 @@ impl Backoff {
 
     /// The wait after `attempts` sends; `dice` is thrown evenly in [0, 1).
     pub fn wait(&self, attempts: u32, dice: f64) -> Duration {
-        let dice = if dice.is_finite() {
+        let dice = if self.jitter && dice.is_finite() {
             dice.clamp(0.0, 1.0)
         } else {
             1.0
@@ -51,6 +55,19 @@ impl Backoff {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_jitter_a_wait_is_its_ceiling() {
+        let backoff = Backoff {
+            base: Duration::from_secs(1),
+            jitter: false,
+            ..Backoff::default()
+        };
+        for dice in [0.0, 0.5, 0.99] {
+            let waits = [1, 2, 3].map(|n| backoff.wait(n, dice).as_secs());
+            assert_eq!(waits, [1, 2, 4]);
+        }
+    }
 
     #[test]
     fn doubles_to_its_ceiling() {

@@ -121,7 +121,9 @@ impl Refusal {
     /// One line for a person: what happened, and when to come back on the wall clock.
     pub fn describe(&self, provider: &str, at: Moment) -> String {
         let why = match (self.kind, self.cause) {
-            (RefusalKind::Held, Some(Verdict::RateLimited)) => "asked for requests to wait",
+            (RefusalKind::Held, Some(Verdict::RateLimited)) => {
+                "asked for requests to wait (rate limited)"
+            }
             (RefusalKind::Held, Some(Verdict::QuotaExhausted)) => "says the quota is used up",
             (RefusalKind::Held, Some(Verdict::Banned)) => "has shut us out",
             (RefusalKind::Held, Some(Verdict::Unavailable)) => "is unavailable, requests are held",
@@ -140,8 +142,8 @@ impl Refusal {
             (RefusalKind::Offline, _) => "is not asked: our own network is down",
             (RefusalKind::BudgetSpent, _) => "failed, and the budget for repeats is spent",
             (RefusalKind::AttemptsSpent, Some(v)) if v.is_rate_limited() => match self.attempts {
-                0 | 1 => "refused",
-                _ => "kept refusing",
+                0 | 1 => "refused (rate limited)",
+                _ => "kept refusing (rate limited)",
             },
             (RefusalKind::AttemptsSpent, _) if self.attempts <= 1 => "failed",
             (RefusalKind::AttemptsSpent, _) => "kept failing",

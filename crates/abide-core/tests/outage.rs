@@ -233,3 +233,115 @@ fn what_is_on_this_machine_is_not_affected() {
     m.learn(at(6), spec(), offline(1, 100));
     let _pass = go(&mut m, at(6), gates);
 }
+
+/// As [`lost`], where a policy lets it hold.
+fn lost_and_held() -> Finding {
+    let mut finding = lost();
+    finding.holds = true;
+    finding
+}
+
+/// One exchange that fails at an instant, and holds.
+fn fails_holding(m: &mut Provider, now: Instant, gates: GateSet) {
+    let pass = go(m, now, gates);
+    m.observe(now, &pass, &lost_and_held());
+    m.settle(now, pass, &Outcome::Unreached(lost_and_held()));
+}
+
+fn stepped() -> (Provider, GateSet) {
+    let mut policy = ProviderPolicy::default();
+    policy.provider.gentle = false;
+    policy.breaker = None;
+    let steps = [1, 2, 4, 8].map(std::time::Duration::from_secs);
+    policy.provider.ladder = abide_core::ladder::Ladder::Steps(steps.to_vec());
+    machine_of(policy)
+}
+
+#[test]
+fn failures_that_a_hold_finds_on_the_wire_are_one() {
+    let (mut m, gates) = stepped();
+    let out: Vec<Pass> = (0..7).map(|_| go(&mut m, at(0), gates)).collect();
+    for pass in out {
+        m.observe(at(0), &pass, &lost_and_held());
+        m.settle(at(0), pass, &Outcome::Answered(lost_and_held()));
+    }
+    let view = &m.view(at(0))[0];
+    assert_eq!((view.failures, view.closed_until), (1, Some(at(1))));
+    fails_holding(&mut m, at(1), gates);
+    let view = &m.view(at(1))[0];
+    assert_eq!((view.failures, view.closed_until), (2, Some(at(3))));
+}
+
+#[test]
+fn inv09_holds_of_our_own_outage_are_taken_back_with_their_rungs() {
+    let (mut m, gates) = stepped();
+    fails_holding(&mut m, at(1), gates);
+    fails_holding(&mut m, at(6), gates);
+    fails_holding(&mut m, at(8), gates);
+    assert_eq!(m.view(at(8))[0].closed_until, Some(at(12)));
+    // The first one was before the window, and stays.
+    m.learn(at(9), spec(), offline(1, 10));
+    assert_eq!(m.view(at(9))[0].failures, 1);
+    assert_eq!(m.records(at(9))[0].rung, Some(0));
+    m.learn(at(10), spec(), news(2, Network::Online));
+    assert_eq!(m.view(at(10))[0].closed_until, None);
+    fails_holding(&mut m, at(10), gates);
+    assert_eq!(
+        m.view(at(10))[0].closed_until,
+        Some(at(12)),
+        "the second rung"
+    );
+}
+
+#[test]
+fn a_hold_that_a_provider_asked_for_is_not_taken_back() {
+    let (mut m, gates) = stepped();
+    let sibling = go(&mut m, at(6), gates);
+    fails_holding(&mut m, at(6), gates);
+    let mut asked = Finding::of(Verdict::RateLimited);
+    asked.holds = true;
+    asked.scope = Scope::Provider;
+    asked.asks.push(abide_core::Ask {
+        until: at(60),
+        source: abide_core::AskSource::RetryAfter,
+        scope: Scope::Provider,
+        class: abide_core::GateClass::PLAIN,
+    });
+    m.observe(at(7), &sibling, &asked);
+    m.settle(at(7), sibling, &Outcome::Answered(asked));
+    m.learn(at(9), spec(), offline(1, 10));
+    m.learn(at(10), spec(), news(2, Network::Online));
+    assert_eq!(m.view(at(10))[0].closed_until, Some(at(60)));
+}
+
+#[test]
+fn what_another_process_found_is_one_row_of_failures() {
+    let (mut m, gates) = stepped();
+    let health = |rung, failures, success: Option<u64>| News::Health {
+        rung,
+        failures,
+        last_success: success.map(at),
+    };
+    let held = |until| News::Held {
+        id: None,
+        until: at(until),
+        cause: Verdict::Unavailable,
+        ask: None,
+        set_by: abide_core::hold::SetBy::Shared,
+        probes: true,
+    };
+    fails_holding(&mut m, at(1), gates);
+    m.learn(at(3), spec(), held(5));
+    m.learn(at(3), spec(), health(Some(1), 2, None));
+    fails_holding(&mut m, at(5), gates);
+    let view = &m.view(at(5))[0];
+    assert_eq!((view.failures, view.closed_until), (3, Some(at(9))));
+    // A success there from before this hold heals nothing here; a later one does.
+    m.learn(at(10), spec(), health(None, 0, Some(4)));
+    assert_eq!(m.view(at(10))[0].failures, 3);
+    m.learn(at(10), spec(), health(None, 0, Some(10)));
+    let view = &m.view(at(10))[0];
+    assert_eq!((view.failures, view.in_episode), (0, false));
+    fails_holding(&mut m, at(11), gates);
+    assert_eq!(m.view(at(11))[0].closed_until, Some(at(12)), "anew");
+}

@@ -158,7 +158,7 @@ impl<Q, T, E> Chain<Q, T, E> {
         self.member(provider, member, ask)
     }
 
-    /// Asks what is at hand on this machine.
+    /// Asks what is at hand on this machine, which an outage of our own network does not stop.
     #[must_use]
     pub fn local<F, A>(self, provider: &str, ask: F) -> Self
     where
@@ -169,6 +169,7 @@ impl<Q, T, E> Chain<Q, T, E> {
             role: Role::Local,
             independent: false,
         };
+        self.governor.provider(provider).be_local();
         self.member(provider, member, ask)
     }
 

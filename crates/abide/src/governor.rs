@@ -113,6 +113,7 @@ impl Governor {
         let shard = Shard::new(name, shared, machine, (classify, call), profile);
         providers.add(&shard);
         drop(providers);
+        shard.recall();
         // Whoever tells of a change from now on finds it among the others.
         if let Some(news) = self.shared.outage.news(moment.now) {
             shard.tell(news);

@@ -65,7 +65,13 @@ pub(crate) fn news(s: &StoredGate, at: Moment, restart: bool) -> Vec<News> {
         }
         _ => {}
     }
-    if restart {
+    if !restart {
+        news.push(News::Health {
+            rung: s.rung,
+            failures: s.failures,
+            last_success: s.last_success.map(|t| at.instant_at(t.min(at.wall))),
+        });
+    } else {
         let counts = s.counts.iter().filter(|(_, _, end)| *end > at.wall);
         news.push(News::Restored {
             rung: s.rung,

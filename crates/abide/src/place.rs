@@ -117,10 +117,21 @@ impl<'a> Place<'a> {
             };
         }
         match known() {
-            Some(profile) => (profile.provider(host), profile),
+            Some(profile) => {
+                let name = profile.provider(host);
+                let told = own_profile(shared, &name).unwrap_or(profile);
+                (name, told)
+            }
             None => (self.name(), shared.catalogue.generic()),
         }
     }
+}
+
+/// The profile that the configuration gives a provider which the catalogue found by its address.
+fn own_profile(shared: &Shared, name: &str) -> Option<Arc<Profile>> {
+    let section = name.split(['@', '+']).next()?;
+    let told = shared.profiler.as_ref()?(section)?;
+    shared.catalogue.get(&told)
 }
 
 fn without_dot(host: &str) -> &str {

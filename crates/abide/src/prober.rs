@@ -107,7 +107,13 @@ impl Governor {
             }
         }
         let handles: Vec<Handle> = providers.iter().map(|name| self.provider(name)).collect();
-        Ok(shown(handles.iter(), view))
+        let shown = shown(handles.iter(), view);
+        let (left_out, of) = (providers.len() - shown.len(), providers.len());
+        if left_out > 0 {
+            let why = view.leaves_out();
+            tracing::debug!(left_out, of, why, "left out of a view");
+        }
+        Ok(shown)
     }
 }
 
@@ -149,10 +155,14 @@ fn probe_url(shard: &Handle) -> Option<Url> {
 async fn wait_for(governor: &Governor, shard: &Handle, machine: &Machine) {
     loop {
         let now = governor.clock().now();
+        let own = shard.own();
         let standing = shard.with(|s, now| {
             let views = s.machine.view(now);
             Standing {
-                failures: views.iter().map(|g| g.failures).max().unwrap_or(0),
+                failures: views
+                    .iter()
+                    .find(|g| g.key == own)
+                    .map_or(0, |g| g.failures),
                 closed_until: views.iter().filter_map(|g| g.closed_until).max(),
             }
         });

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use abide_core::call::{CallPolicy, Safety};
@@ -45,7 +46,7 @@ pub struct Shard {
     call: Option<CallPolicy>,
     profile: Arc<Profile>,
     /// On this machine: an outage of our network is none of its.
-    local: bool,
+    local: AtomicBool,
     state: Mutex<State>,
     /// Apart from the machine: answers are read outside its lock.
     skew: Mutex<Skew>,
@@ -81,7 +82,7 @@ impl Shard {
         profile: Arc<Profile>,
     ) -> Handle {
         Arc::new(Self {
-            local: machine.policy().local,
+            local: AtomicBool::new(machine.policy().local),
             name: name.into(),
             shared,
             classify,
@@ -134,8 +135,15 @@ impl Shard {
     }
 
     /// Whether it is on this machine.
-    pub const fn is_local(&self) -> bool {
-        self.local
+    pub fn is_local(&self) -> bool {
+        self.local.load(Ordering::Relaxed)
+    }
+
+    /// It turns out to be on this machine.
+    pub(crate) fn be_local(self: &Arc<Self>) {
+        if !self.local.swap(true, Ordering::Relaxed) {
+            self.change(|policy| policy.local = true);
+        }
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
@@ -204,6 +212,25 @@ impl Shard {
             *slot = Some(spec);
         }
         s.machine.gates(now, specs.iter().flatten())
+    }
+
+    /// The gate that every request to it passes.
+    pub(crate) fn own(&self) -> GateKey {
+        let part = Credential::default();
+        let names = &self.shared.names;
+        names.spec(Scope::Provider, &self.name, part.bytes()).key
+    }
+
+    /// Takes in what the store remembers of the provider as a whole, so that its state is known
+    /// before anything is sent.
+    pub(crate) fn recall(self: &Arc<Self>) {
+        self.with(|s, now| {
+            let part = Credential::default();
+            let names = &self.shared.names;
+            let spec = names.spec(Scope::Provider, &self.name, part.bytes());
+            let stored = self.remember(s, spec, part);
+            self.restore(s, now, spec, &stored);
+        });
     }
 
     /// Keeps a gate's name for the store, and drops those of gates that were forgotten.

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use abide_core::Scope;
 use abide_core::hold::Hold;
 use abide_core::provider::Event;
 use abide_profile::Catalogue;
@@ -33,6 +35,9 @@ pub(crate) type Profiler = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Somebody who wants to hear everything, with the provider's name.
 pub(crate) type Listener = UnboundedSender<(Arc<str>, Event)>;
+
+/// So many failures in a row are told loudly: three are bad luck, more are a habit.
+const A_HABIT: u32 = 4;
 
 /// What all providers of a governor share.
 pub(crate) struct Shared {
@@ -97,6 +102,15 @@ impl Shared {
         listeners.retain(|l| l.send((Arc::clone(provider), event.clone())).is_ok());
     }
 
+    /// Failures in a row are told at WARN from the fourth one on, and at DEBUG before.
+    fn log_failures(&self, provider: &str, scope: Scope, failures: u32, wait: Duration) {
+        let scope = scope.as_str();
+        match failures >= A_HABIT {
+            true => tracing::warn!(provider, scope, failures, ?wait, "keeps failing"),
+            false => tracing::debug!(provider, scope, failures, ?wait, "failed"),
+        }
+    }
+
     /// A hold is logged once at INFO with provider, cause and end, then at DEBUG.
     fn log(&self, provider: &str, event: &Event) {
         let until = |h: &Hold| self.clock.moment().wall_at(h.until);
@@ -116,6 +130,16 @@ impl Shared {
                 until = %until(hold),
                 "held for longer"
             ),
+            Event::Failed {
+                scope,
+                failures,
+                until,
+                ..
+            } => {
+                let now = self.clock.now();
+                let wait = until.map_or(Duration::ZERO, |t| t.since(now));
+                self.log_failures(provider, *scope, *failures, wait);
+            }
             other => tracing::debug!(provider, event = ?other, "changed"),
         }
     }

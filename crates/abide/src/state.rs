@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use abide_core::policy::Mode;
-use abide_core::{Scope, Verdict, WallTime};
+use abide_core::{Verdict, WallTime};
 
 use crate::shard::Handle;
 use crate::shard::Shard;
@@ -54,6 +54,16 @@ pub enum View {
     Healthy,
 }
 
+impl View {
+    /// Whom it leaves out, in words.
+    pub(crate) const fn leaves_out(self) -> &'static str {
+        match self {
+            Self::Available => "held now",
+            Self::Healthy => "failed since its last success",
+        }
+    }
+}
+
 impl Shard {
     /// How it is now.
     pub fn state(self: &Arc<Self>) -> ProviderState {
@@ -62,14 +72,17 @@ impl Shard {
             let machine = &s.machine;
             (machine.view(now), machine.policy().mode, machine.waiting())
         });
-        let own = views.iter().find(|g| g.scope == Scope::Provider);
+        // What befalls any gate befalls this one: another account's success heals the provider,
+        // and a failure of several accounts is counted here.
+        let key = self.own();
+        let own = views.iter().find(|g| g.key == key);
         let closed = own.and_then(|g| g.closed_until);
         let last = views.iter().filter_map(|g| g.last_success).max();
         let hold = own.and_then(|g| g.hold);
-        let others = views.iter().filter(|g| g.scope != Scope::Provider);
+        let others = views.iter().filter(|g| g.key != key);
         ProviderState {
             provider: Arc::clone(self.name()),
-            healthy: views.iter().all(|g| g.healthy),
+            healthy: own.is_none_or(|g| g.healthy),
             available: closed.is_none(),
             retry_at: closed.map(|t| at.wall_at(t)),
             cause: match hold {

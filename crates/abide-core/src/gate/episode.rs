@@ -22,6 +22,11 @@ pub(crate) struct Episode {
     pub(crate) since: u64,
     /// How many probes were refused.
     pub(crate) rung: u32,
+    /// How many of its last holds in a row were opened by failures without an answer: an outage
+    /// of our own network takes them back.
+    pub(crate) unanswered: u32,
+    /// A failure of a request that was on the wire when the hold began has been counted.
+    counted: bool,
     probe: Option<Probe>,
     not_before: Instant,
 }
@@ -31,9 +36,17 @@ impl Episode {
         Self {
             since,
             rung,
+            unanswered: 0,
+            counted: false,
             probe: None,
             not_before: Instant::ORIGIN,
         }
+    }
+
+    /// Whether a failure of a request of this order is news: of those that were on the wire when
+    /// the hold began the first one is.
+    pub(crate) const fn counts(&mut self, order: u64) -> bool {
+        order > self.since || !std::mem::replace(&mut self.counted, true)
     }
 
     /// Until when nobody may go, although the hold is over; `None` when a probe may.
@@ -71,6 +84,7 @@ impl Episode {
     pub(crate) const fn held_again(&mut self, since: u64, rung: u32) {
         self.since = since;
         self.rung = rung;
+        self.counted = false;
         self.probe = None;
     }
 

@@ -43,6 +43,17 @@ pub(crate) enum Block {
     Lease,
 }
 
+/// What became of a gate's health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noted {
+    /// Nothing new.
+    Nothing,
+    /// One more failure.
+    Failed,
+    /// The first success after failures.
+    Healed,
+}
+
 /// All state of one limit.
 ///
 /// What every plain request touches comes first and fills four lines of memory: with many
@@ -228,18 +239,37 @@ impl Gate {
         true
     }
 
-    /// Takes note of what an answer says of the provider's health; returns whether it turned.
-    pub(crate) fn note_health(&mut self, now: Instant, health: Health) -> bool {
+    /// Takes note of what became of a request of this order, as far as the provider's health
+    /// goes. Failures that a hold found on the wire are one, and a success among them heals
+    /// nothing: it was sent before.
+    pub(crate) fn note_health(&mut self, now: Instant, health: Health, order: u64) -> Noted {
+        let episode = self.episode.as_deref_mut();
         match health {
             Health::Failure => {
+                if episode.is_some_and(|ep| !ep.counts(order)) {
+                    return Noted::Nothing;
+                }
                 self.failures = self.failures.saturating_add(1);
-                self.failures == 1
+                Noted::Failed
             }
+            Health::Success if episode.is_some_and(|ep| order <= ep.since) => Noted::Nothing,
             Health::Success => {
                 self.last_success = Some(now);
-                std::mem::take(&mut self.failures) > 0
+                match std::mem::take(&mut self.failures) {
+                    0 => Noted::Nothing,
+                    _ => Noted::Healed,
+                }
             }
-            Health::Neutral => false,
+            Health::Neutral => Noted::Nothing,
+        }
+    }
+
+    /// Whether what was noted is worth remembering: where failures hold, each of them.
+    pub(crate) const fn is_worth_keeping(&self, noted: Noted) -> bool {
+        match noted {
+            Noted::Nothing => false,
+            Noted::Healed => true,
+            Noted::Failed => self.failures == 1 || self.episode.is_some(),
         }
     }
 

@@ -95,6 +95,18 @@ pub enum Event {
         /// The gate.
         key: GateKey,
     },
+    /// A failure that closed a gate, or was met where one was closed; of several on the wire
+    /// together the first.
+    Failed {
+        /// The gate.
+        key: GateKey,
+        /// What it stands for.
+        scope: Scope,
+        /// Failures in a row, this one included.
+        failures: u32,
+        /// Until when it is held.
+        until: Option<Instant>,
+    },
     /// A gate was closed.
     HoldOpened {
         /// The gate.
@@ -211,6 +223,15 @@ pub enum News {
     LeaseLost {
         /// The request or lease.
         id: LeaseId,
+    },
+    /// How another process that shares the store found a gate.
+    Health {
+        /// The rung of an episode under way there.
+        rung: Option<u32>,
+        /// Failures since the last success.
+        failures: u32,
+        /// When an answer last proved the provider well.
+        last_success: Option<Instant>,
     },
     /// How our own network is; holds for all gates, whichever is named.
     Outage(OutageNews),

@@ -21,8 +21,13 @@ const KNOWN_WAIT_DOUBLES: u32 = 4;
 pub(super) enum Told {
     /// This.
     Ask(Ask),
-    /// Nothing; the provider's profile may know how long it takes at the least.
-    Nothing(Option<Duration>),
+    /// Nothing.
+    Nothing {
+        /// How long it takes at the least, where the provider's profile knows.
+        known: Option<Duration>,
+        /// There was no answer at all.
+        unanswered: bool,
+    },
 }
 
 impl Provider {
@@ -92,7 +97,7 @@ impl Provider {
         let (until, ask) = match told {
             Told::Ask(a) if again => (a.until, Some(a)),
             Told::Ask(a) => (a.until.max(now.after(policy.floor)), Some(a)),
-            Told::Nothing(known) => {
+            Told::Nothing { known, .. } => {
                 let ban = match cause {
                     Verdict::Banned => policy.ban,
                     _ => Duration::ZERO,
@@ -104,6 +109,14 @@ impl Provider {
             }
         };
         self.close(now, g, until, cause, ask, true, SetBy::Answer, Some(rung));
+        if !held && let Some(ep) = &mut self.gates[g as usize].episode {
+            ep.unanswered = match told {
+                Told::Nothing {
+                    unanswered: true, ..
+                } => ep.unanswered.saturating_add(1),
+                _ => 0,
+            };
+        }
     }
 
     /// Closes a gate, or lengthens the closing in force.

@@ -34,6 +34,11 @@ impl Provider {
                     self.close_as(now, g, id, until, cause, ask, probes, set_by, None);
                 }
             }
+            News::Health {
+                rung,
+                failures,
+                last_success,
+            } => self.learn_health(now, g, rung, failures, last_success),
             News::Outage(news) => self.hear(now, news),
             News::Lifted { id } => self.lift(now, g, id),
             News::Leased { id, permits, until } => {
@@ -59,10 +64,11 @@ impl Provider {
                 let gate = &mut self.gates[g as usize];
                 gate.failures = gate.failures.max(failures);
                 gate.last_success = gate.last_success.max(last_success);
-                if let Some(rung) = rung
-                    && gate.episode.is_none()
-                {
-                    gate.episode = Some(Box::new(Episode::new(order, rung)));
+                if let Some(rung) = rung {
+                    // The hold itself may have been told before its rung.
+                    let new = || Box::new(Episode::new(order, rung));
+                    let episode = gate.episode.get_or_insert_with(new);
+                    episode.rung = episode.rung.max(rung);
                 }
                 if let Some(i) = interval
                     && gate.control.is_none()
@@ -81,6 +87,35 @@ impl Provider {
         self.mark(g);
         self.catch_up(now);
         self.serve(now);
+    }
+
+    /// Failures in a row are those of all processes, and so is the success that ends the row.
+    fn learn_health(
+        &mut self,
+        now: Instant,
+        g: u32,
+        rung: Option<u32>,
+        failures: u32,
+        last_success: Option<Instant>,
+    ) {
+        let gate = &mut self.gates[g as usize];
+        let held = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
+        if failures > 0 {
+            // A hold in force is younger than any success.
+            if held || last_success >= gate.last_success {
+                gate.failures = gate.failures.max(failures);
+                if let (Some(ep), Some(rung)) = (&mut gate.episode, rung) {
+                    ep.rung = ep.rung.max(rung);
+                }
+            }
+        } else if last_success > gate.last_success && !held {
+            let opened = gate.hold.as_ref().map(|h| h.since);
+            if opened < last_success {
+                gate.failures = 0;
+                gate.episode = None;
+            }
+        }
+        gate.last_success = gate.last_success.max(last_success);
     }
 
     /// Puts a new policy in force: limits that did not change keep their balance, changed ones
@@ -142,8 +177,13 @@ impl Provider {
             Some(ep) => ep.held_again(order, rung),
             slot => *slot = Some(Box::new(Episode::new(order, rung))),
         }
-        self.bury(now, hold.id, hold.until);
         self.emit(Event::HoldLifted { key, id: hold.id });
+        self.lifted_here(now, g, hold);
+    }
+
+    /// Sees to it that no echo of a hold that was lifted here brings it back.
+    pub(super) fn lifted_here(&mut self, now: Instant, g: u32, hold: Hold) {
+        self.bury(now, hold.id, hold.until);
         self.persist_hold(
             g,
             Some(Hold {

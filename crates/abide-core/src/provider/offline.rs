@@ -7,7 +7,7 @@
 //! provider, and what failed in the time before is taken back. Back online its gates begin as
 //! gently as new ones: everybody who waits has waited for the same instant.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::entry::Entry;
 use super::{Event, Provider, Ticket};
@@ -172,20 +172,57 @@ impl Provider {
 
     /// Takes back what failed without an answer since an instant.
     fn take_back(&mut self, now: Instant, since: Instant) {
+        let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
         for (at, g, generation) in std::mem::take(&mut self.lost) {
             let gate = &mut self.gates[g as usize];
             if at >= since && gate.generation == generation && gate.failures > 0 {
                 gate.failures -= 1;
-                if gate.failures == 0 {
-                    self.persist(g);
-                }
+                *taken.entry(g).or_default() += 1;
             }
+        }
+        for (g, failures) in taken {
+            self.reopen(now, g, failures);
         }
         for gate in &mut self.gates {
             if let Some(b) = &mut gate.breaker {
                 b.forget(since);
                 gate.free_at = now;
             }
+        }
+    }
+
+    /// Takes back the holds that so many failures without an answer opened, and their rungs. A
+    /// hold that the provider has lengthened since is its word, and stays.
+    fn reopen(&mut self, now: Instant, g: u32, failures: u32) {
+        let gate = &mut self.gates[g as usize];
+        let hold = gate.hold.as_deref().copied().filter(|h| h.is_active(now));
+        let word = hold.is_some_and(|h| h.cause != Verdict::Unavailable || h.ask.is_some());
+        let rungs = gate.episode.as_ref().map_or(0, |ep| ep.unanswered);
+        if rungs == 0 || word {
+            self.persist(g);
+            return;
+        }
+        self.order += 1;
+        let order = self.order;
+        let gate = &mut self.gates[g as usize];
+        gate.hold = None;
+        gate.free_at = now;
+        let back = rungs.min(failures);
+        gate.episode = match gate.episode.take() {
+            Some(mut ep) if ep.rung >= back => {
+                ep.held_again(order, ep.rung - back);
+                ep.unanswered -= back;
+                Some(ep)
+            }
+            _ => None,
+        };
+        let key = gate.key;
+        match hold {
+            Some(hold) => {
+                self.emit(Event::HoldLifted { key, id: hold.id });
+                self.lifted_here(now, g, hold);
+            }
+            None => self.persist(g),
         }
     }
 

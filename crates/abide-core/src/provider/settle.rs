@@ -9,6 +9,7 @@ use super::entry::State;
 use super::{Event, Pass, Provider};
 use crate::breaker::ProbeLease;
 use crate::finding::{Ask, AskSource, Finding, Reading};
+use crate::gate::Noted;
 use crate::hold::SetBy;
 use crate::time::Instant;
 use crate::verdict::{GateClass, Health, Scope, Verdict};
@@ -138,7 +139,10 @@ impl Provider {
                     slot,
                     g,
                     finding.verdict,
-                    Told::Nothing(finding.wait),
+                    Told::Nothing {
+                        known: finding.wait,
+                        unanswered: finding.unanswered,
+                    },
                     false,
                 );
             }
@@ -227,13 +231,13 @@ impl Provider {
             if !e.paid_at(i) {
                 continue;
             }
-            let (rare, c) = (e.rare(), self.canonical(e.set[i]));
+            let (rare, order, c) = (e.rare(), e.order, self.canonical(e.set[i]));
             let gap = self.policy_of(c).probe_gap;
             let gate = &mut self.gates[c as usize];
             if let Some(ep) = &mut gate.episode {
                 ep.probe_lost(rare.probes[i], now.after(gap));
             }
-            let turned = gate.note_health(now, health);
+            let noted = gate.note_health(now, health, order);
             let lease = lease(rare.breakers[i]);
             if let Some(b) = &mut gate.breaker
                 && let Some(until) = b.record_as(now, health, lease, true)
@@ -242,12 +246,10 @@ impl Provider {
                 self.emit(Event::BreakerOpened { key, until });
                 self.turn_away(now, c);
             }
-            if health == Health::Failure {
+            if noted == Noted::Failed {
                 self.note_lost(now, c);
             }
-            if turned {
-                self.persist(c);
-            }
+            self.note(now, c, noted);
         }
     }
 
@@ -271,7 +273,7 @@ impl Provider {
         }
         let c = self.canonical(g);
         let gate = &mut self.gates[c as usize];
-        let healed = gate.note_health(now, health);
+        let noted = gate.note_health(now, health, order);
         if v.is_answer() {
             gate.inflight.came_back(together);
         }
@@ -315,17 +317,36 @@ impl Provider {
             self.emit(Event::BreakerOpened { key, until });
             self.turn_away(now, c);
         }
-        if unanswered && health == Health::Failure {
+        if unanswered && noted == Noted::Failed {
             self.note_lost(now, c);
         }
         if ended {
             let key = self.gates[c as usize].key;
             self.emit(Event::EpisodeEnded { key });
-        }
-        if ended || healed {
             self.persist(c);
         }
+        self.note(now, c, noted);
         self.mark(c);
+    }
+
+    /// Tells and remembers what became of a gate's health.
+    fn note(&mut self, now: Instant, c: u32, noted: Noted) {
+        let gate = &self.gates[c as usize];
+        if !gate.is_worth_keeping(noted) {
+            return;
+        }
+        if noted == Noted::Failed && gate.episode.is_some() {
+            let (key, scope, failures) = (gate.key, gate.scope, gate.failures);
+            let until = gate.hold.as_ref().filter(|h| h.is_active(now));
+            let until = until.map(|h| h.until);
+            self.emit(Event::Failed {
+                key,
+                scope,
+                failures,
+                until,
+            });
+        }
+        self.persist(c);
     }
 
     /// A cost told of one of the provider's own gates is that gate's; any other is told in units

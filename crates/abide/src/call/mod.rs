@@ -105,14 +105,14 @@ impl<E> Failed<E> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CallError<E> {
-    /// The last attempt failed.
+    /// The last attempt failed, and waiting for another is not worth it.
     Failed {
         /// Its error, as it was.
         error: E,
         /// What it meant, and when to come back.
         turned: Box<TurnedAway>,
     },
-    /// Turned away unsent.
+    /// Turned away before any attempt, or out of time in one.
     Refused(Box<TurnedAway>),
 }
 
@@ -225,8 +225,20 @@ impl Governor {
             None => Target::of_provider(&shard),
         };
         let mut calling = Calling::new(&shard, target, options);
+        let mut failed: Option<(E, Heard)> = None;
         loop {
-            let mut permit = calling.admit(options).await?;
+            let admitted = calling.admit(options).await;
+            let mut permit = match (admitted, failed.take()) {
+                (Ok(permit), _) => permit,
+                (Err(refusal), None) => {
+                    return Err(CallError::Refused(calling.turned(refusal, None)));
+                }
+                // What it waits for came of its own attempt.
+                (Err(refusal), Some((error, heard))) => {
+                    let turned = calling.turned(refusal, Some(&heard));
+                    return Err(CallError::Failed { error, turned });
+                }
+            };
             exchange::goes(&shard, &calling.call);
             let left = calling.call.time_left(self.clock().now());
             let answered = Arc::default();
@@ -249,12 +261,12 @@ impl Governor {
                     permit.settle(&Outcome::Answered(calling.success(said.as_ref())));
                     return Ok(value);
                 }
-                Some(Err(failed)) => {
-                    let mut heard = calling.hear(&failed.said);
+                Some(Err(Failed { error, said })) => {
+                    let mut heard = calling.hear(&said);
                     if let Some(turned) = calling.ends(permit, &mut heard) {
-                        let error = failed.error;
                         return Err(CallError::Failed { error, turned });
                     }
+                    failed = Some((error, heard));
                 }
             }
         }
@@ -299,7 +311,7 @@ impl<'a> Calling<'a> {
         }
     }
 
-    async fn admit<E>(&mut self, options: &CallOptions) -> Result<Permit, CallError<E>> {
+    async fn admit(&mut self, options: &CallOptions) -> Result<Permit, Refusal> {
         let mut admission = Admission::to(self.target.clone());
         admission.cost = options.cost.max(1);
         admission.urgency = options.urgency;
@@ -307,7 +319,7 @@ impl<'a> Calling<'a> {
         admission.paced = options.paced;
         admission.wire.clone_from(&options.wire);
         let acquired = Permit::acquire(self.shard, &admission, &mut self.call).await;
-        acquired.map_err(|refusal| CallError::Refused(self.turned(*refusal, None)))
+        acquired.map_err(|refusal| *refusal)
     }
 
     fn hear(&self, said: &Said) -> Heard {

@@ -208,9 +208,14 @@ impl<S: Source, K: Sink> Driver<S, K> {
         match ended {
             Some((report, end)) => {
                 self.run.lock().end(now, lane, item, &end);
-                if self.run.lock().stop(lane).is_some() {
-                    // Whoever still waits in this lane leaves.
-                    self.lanes.get(lane).closed.send_modify(|c| c.leave = true);
+                let stop = self.run.lock().stop(lane).cloned();
+                if let Some(stop) = stop {
+                    // Whoever still waits in this lane leaves, and is told why and until when.
+                    self.lanes.get(lane).closed.send_modify(|c| {
+                        c.leave = true;
+                        c.cause = Some(stop.cause);
+                        c.until = c.until.max(stop.retry_at);
+                    });
                     self.stopped.notify_one();
                 }
                 self.sink.take(report).await;
@@ -238,6 +243,7 @@ impl<S: Source, K: Sink> Driver<S, K> {
             Verdict::QuotaExhausted => "says its quota is used up",
             Verdict::Banned => "has shut us out",
             Verdict::Unavailable => "keeps failing",
+            Verdict::RateLimited => "keeps refusing (rate limited)",
             _ => "keeps refusing",
         };
         let when = match retry_at {

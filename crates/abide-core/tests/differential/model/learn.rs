@@ -99,8 +99,9 @@ impl Model {
         let adaptive = self.policy.gate(self.gates[g].scope).adaptive.clone();
         let gate = &mut self.gates[g];
         if let Some(rung) = rung {
-            gate.episode
-                .get_or_insert_with(|| NaiveEpisode::new(order, rung));
+            let new = || NaiveEpisode::new(order, rung);
+            let episode = gate.episode.get_or_insert_with(new);
+            episode.rung = episode.rung.max(rung);
         }
         if let Some(i) = interval
             && gate.control.is_none()
