@@ -4,6 +4,8 @@
 //! Each suite in `tests/` holds the requirements of one program, a test each, named after its
 //! number; `examples/` has each program's way to use abide, to be run.
 
+pub mod wire;
+
 use std::sync::Arc;
 
 use abide::testing::{self, Virtual};

@@ -20,7 +20,7 @@ const DEPTH: usize = 16;
 pub struct Cause {
     text: String,
     io: Option<io::ErrorKind>,
-    below: Option<Box<Cause>>,
+    below: Option<Box<Self>>,
 }
 
 impl Cause {

@@ -124,7 +124,7 @@ impl Target {
     pub(crate) fn of_provider(shard: &Handle) -> Self {
         let profile = shard.profile();
         let host = profile.told().hosts.first();
-        let host = host.map_or(&**shard.name(), String::as_str);
+        let host = host.map_or_else(|| &**shard.name(), String::as_str);
         let url = Url::parse(&format!("https://{host}/")).ok();
         let target =
             url.and_then(|url| Self::of(shard.shared(), &Method::GET, &url, &HeaderMap::new()));
