@@ -296,7 +296,9 @@ impl Provider {
             if ended {
                 ctl.resumed(now);
             }
-            if v.is_answer() && paced {
+            // A good head with errors in its body is an answer, and proves nothing.
+            let clean = v != Verdict::Success || health == Health::Success;
+            if v.is_answer() && clean && paced {
                 ctl.answered(now, sent, gate.queue.is_empty());
             }
             let interval = ctl.interval();

@@ -174,7 +174,7 @@ impl Model {
                 if ended {
                     control.resumed(at(now));
                 }
-                if v.is_answer() {
+                if v.is_answer() && (v != Verdict::Success || health == Health::Success) {
                     control.answered(at(now), at(call.sent), nobody);
                 }
                 let interval = control.interval();
