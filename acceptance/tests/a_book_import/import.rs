@@ -24,10 +24,14 @@ quota.from = "6h"
 ladder.steps = ["2s"]
 "#;
 
-/// The run that this text asks for.
+/// The run of Open Library that this text asks for.
 fn plan(text: &str) -> Plan {
+    plan_of("openlibrary", text)
+}
+
+pub(crate) fn plan_of(name: &str, text: &str) -> Plan {
     let setup = Setup::from_text("abide.toml", text, Use::Fetch).unwrap();
-    let (config, name) = (setup.config(), "openlibrary");
+    let config = setup.config();
     let profile = setup.catalogue().get(name).unwrap();
     let mut plan = Plan::new(1, TRIP);
     plan.run = config.run(Some(name));
