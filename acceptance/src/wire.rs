@@ -31,6 +31,8 @@ pub struct Seen {
     pub method: Method,
     /// For what: path and query.
     pub path: String,
+    /// With what in it.
+    pub body: Bytes,
 }
 
 /// What came to a provider so far, in order.
@@ -107,6 +109,7 @@ impl Policy for Script {
             at: at.now,
             method: request.method.clone(),
             path: request.path.to_string(),
+            body: request.body.clone(),
         };
         let n = self.ledger.count();
         self.ledger.lock().push(seen.clone());
@@ -214,8 +217,12 @@ impl tower::Service<Request<Full<Bytes>>> for Wire {
         let found = self.hosts.iter().find(|(name, _)| *name == host);
         let sim = found.map(|(_, sim)| sim.clone());
         let path = request.uri().path_and_query().map_or("/", |p| p.as_str());
-        let asked = abide_sim::Request::get(path).with_method(request.method().clone());
+        let mut asked = abide_sim::Request::get(path).with_method(request.method().clone());
         Box::pin(async move {
+            let body = request.into_body().collect().await;
+            asked.body = body
+                .map(http_body_util::Collected::to_bytes)
+                .unwrap_or_default();
             let answer = sim.ok_or(Cut)?.exchange(asked).await.ok_or(Cut)?;
             let mut response = Response::new(Full::new(answer.body));
             *response.status_mut() = answer.status;

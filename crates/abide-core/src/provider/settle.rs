@@ -275,6 +275,11 @@ impl Provider {
         if v.is_answer() {
             gate.inflight.came_back(together);
         }
+        if gate.provisional && v == Verdict::Success {
+            // It would have been named by now.
+            gate.provisional = false;
+            gate.free_at = now;
+        }
         let mut ended = false;
         if let Some(ep) = &mut gate.episode {
             gate.free_at = now;

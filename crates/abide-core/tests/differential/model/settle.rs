@@ -154,6 +154,9 @@ impl Model {
             if v.is_answer() {
                 gate.well = gate.well.map(|w| w.max(*together));
             }
+            if gate.provisional && v == Verdict::Success {
+                (gate.provisional, gate.free_at) = (false, now);
+            }
             let mut ended = false;
             if let Some(e) = &mut gate.episode {
                 gate.free_at = now;
