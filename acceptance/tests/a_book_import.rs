@@ -18,14 +18,20 @@
 //! * a used-up quota is a rate limit too; what tells it apart is its cause;
 //! * redaction is everybody's, not one provider's.
 //!
-//! Open: a share of a quota kept for the foreground while the background works (a complaint about
-//! another program, whose own cure was such a reserve). Urgency puts the foreground first in the
-//! queue, but what the background has spent of a day is spent.
+//! Open:
+//!
+//! * a share of a quota kept for the foreground while the background works (a complaint about
+//!   another program, whose own cure was such a reserve): urgency puts the foreground first in
+//!   the queue, but what the background has spent of a day is spent;
+//! * a bulk run's items are HTTP requests: a row that is several lookups is driven by the
+//!   bookkeeping of a run by hand, as in `a16_rows_that_are_lookups_of_the_programs_own`.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "a_book_import/common.rs"]
 mod common;
+#[path = "a_book_import/day.rs"]
+mod day;
 #[path = "a_book_import/gate.rs"]
 mod gate;
 #[path = "a_book_import/hardcover.rs"]

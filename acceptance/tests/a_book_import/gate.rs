@@ -1,6 +1,7 @@
 //! The gate: what one refusal means for every other request to the same provider.
 
 use abide::core::Verdict;
+use abide::core::provider::Event;
 use abide::core::refusal::RefusalKind;
 use abide_acceptance::wire::{Cut, Script, asking, bare, cut, good};
 use tokio::task::JoinSet;
@@ -282,4 +283,36 @@ async fn a2_who_leaves_is_not_asked_for_again() {
         one.program.governor.provider("openlibrary").state().waiting,
         0
     );
+}
+
+/// Once for each hold, with what caused it and until when; not for everybody who waits.
+#[tokio::test(start_paused = true)]
+async fn a2_a_hold_is_told_once() {
+    let script = Script::new(|n, _, _| if n == 0 { asking(503, 12) } else { good() });
+    let one = One::new(SIX[4], script);
+    let mut events = one.program.governor.events();
+    let mut rows = JoinSet::new();
+    for _ in 0..30 {
+        let (http, url) = (one.http.clone(), one.url);
+        rows.spawn(async move { http.get(url).await.unwrap().status.as_u16() });
+    }
+    while let Some(status) = rows.join_next().await {
+        assert_eq!(status.unwrap(), 200);
+    }
+    let (mut opened, mut ended) = (Vec::new(), 0);
+    while let Ok((provider, event)) = events.try_recv() {
+        match event {
+            Event::HoldOpened { hold, .. } => {
+                opened.push((
+                    provider.to_string(),
+                    hold.cause,
+                    hold.until.since(hold.since),
+                ));
+            }
+            Event::EpisodeEnded { .. } => ended += 1,
+            _ => {}
+        }
+    }
+    let told = ("audible".to_owned(), Verdict::Unavailable, secs(12));
+    assert_eq!((opened, ended), (vec![told], 1));
 }

@@ -3,8 +3,12 @@
 
 use std::time::Duration;
 
-use abide::core::Moment;
-use abide::core::{Instant, Verdict};
+use abide::core::call::Safety;
+use abide::core::refusal::RefusalKind;
+use abide::core::run::{End, Run, Turn};
+use abide::core::{Instant, Moment, Verdict};
+use abide::{CallOptions, Patience};
+use abide_acceptance::Program;
 use abide_acceptance::wire::{Ledger, Script, asking, bare, good, json, with};
 use abide_config::{Setup, Use};
 use abide_sim::Provider;
@@ -222,4 +226,85 @@ fn a23_a_false_trip_costs_a_second_run() {
     // A streak is a run's own: the next one begins without.
     let (second, _) = import(Script::of([good()]), left);
     assert_eq!(second.done, u64::from(left));
+}
+
+/// How an import of the program's own ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Imported {
+    added: u32,
+    failed: u32,
+    calls: usize,
+    waited: Duration,
+}
+
+/// Rows that are more than one request each: the program makes the calls, a run's bookkeeping
+/// says what is waited out and when to stop.
+async fn by_hand(script: Script, rows: u32) -> Imported {
+    let text = format!("{LOOP}{IMPORT}");
+    let program = Program::with(&text, Use::Fetch, |governor| governor);
+    let (sim, came) = program.provider(script);
+    let governor = &program.governor;
+    let policy = program.setup.config().run(Some("openlibrary"));
+    let (patience, mut run) = (policy.patience, Run::new(policy));
+    let lane = run.lane();
+    (0..rows).for_each(|row| run.add(lane, row, 0));
+    let mut options = CallOptions::default();
+    (options.safety, options.attempts) = (Some(Safety::Read), Some(1));
+    options.patience = Some(Patience::FailFast);
+    let mut imported = Imported::default();
+    let now = || governor.clock().now();
+    while let Some((lane, row)) = run.take(now()) {
+        let end = loop {
+            let ask = |_| sim.ask(format!("/isbn/{row}.json"));
+            let found = governor.call_with("openlibrary", &options, ask).await;
+            let Err(error) = found else {
+                break End::Answered;
+            };
+            let refusal = &error.turned().refusal;
+            // Nothing was asked, by the pace alone: that is no refusal.
+            let until = refusal.retry_at.unwrap_or_else(now);
+            if refusal.kind == RefusalKind::QueueTooLong {
+                tokio::time::sleep(until.since(now())).await;
+                continue;
+            }
+            let until = governor
+                .held()
+                .iter()
+                .map(|h| h.hold.until)
+                .max()
+                .unwrap_or(until);
+            let turn = run.refused(now(), lane, row, until);
+            if turn == Turn::GiveUp || run.closed(now(), lane, until, patience) == Turn::GiveUp {
+                break End::Refused(Box::new(refusal.clone()));
+            }
+            let before = now();
+            tokio::time::sleep(until.since(before)).await;
+            imported.waited += now().since(before);
+        };
+        match &end {
+            End::Answered => imported.added += 1,
+            _ => imported.failed += 1,
+        }
+        run.end(now(), lane, row, &end);
+    }
+    while run.take_stopped().is_some() {
+        imported.failed += 1;
+    }
+    imported.calls = came.count();
+    imported
+}
+
+#[tokio::test(start_paused = true)]
+async fn a16_rows_that_are_lookups_of_the_programs_own() {
+    let refused = by_hand(Script::of([asking(429, 30)]), 1_000).await;
+    // Twelve at most: the second row and the third find the gate shut, which is one of their waits.
+    assert_eq!((refused.added, refused.failed), (0, 1_000));
+    assert_eq!(refused.calls, 10);
+    let script = Script::new(|n, _, _| if n % 2 == 0 { asking(429, 30) } else { good() });
+    let budget = by_hand(script, 1_000).await;
+    assert_eq!((budget.added, budget.added + budget.failed), (20, 1_000));
+    assert_eq!(budget.waited, secs(600));
+    let script = Script::new(|n, _, _| if n == 500 { bare(429) } else { good() });
+    let served = by_hand(script, 1_000).await;
+    assert_eq!((served.added, served.calls), (1_000, 1_001));
 }

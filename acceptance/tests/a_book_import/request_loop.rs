@@ -203,6 +203,9 @@ async fn a10_a_used_up_day_is_final_and_a_minute_is_not() {
             // Until midnight where Google is: 19 hours on.
             let midnight = WallTime::from_unix_secs(1_773_144_000 + 19 * 3600);
             assert_eq!(turned.retry_at(), Some(midnight));
+            let told = turned.to_string();
+            let words = "google-books says the quota is used up; next possible at 2026-03-11T07";
+            assert!(told.starts_with(words), "{told}");
             assert_eq!(one.elapsed(), TRIP);
         }
         // By the minute: tried again. A 403 too, which the program itself overlooks.
