@@ -6,6 +6,7 @@
 
 pub mod log;
 pub mod script;
+pub mod wire;
 
 use std::sync::Arc;
 

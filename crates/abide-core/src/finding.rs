@@ -142,8 +142,40 @@ impl Finding {
         self.health = Verdict::Offline.health();
     }
 
+    /// Until when whoever asks again has to wait: to the end of the hold it opened, which may be
+    /// sooner than what was asked for (`hold.max`), and of what was asked of this request alone.
+    pub fn waited_until(&self, held: Option<Instant>) -> Option<Instant> {
+        let own = self.asks.iter().filter(|a| a.scope == Scope::Request);
+        let until = held.max(own.map(|a| a.until).max());
+        until.or_else(|| self.ask().map(|a| a.until))
+    }
+
     /// The longest instant asked for, with its source.
     pub fn ask(&self) -> Option<Ask> {
         self.asks.iter().copied().max_by_key(|a| a.until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hold_that_is_believed_for_less_than_was_asked_ends_the_wait() {
+        let at = |s: u64| Some(Instant::from_secs(s));
+        let ask = |s, scope| Ask {
+            until: Instant::from_secs(s),
+            source: AskSource::RetryAfter,
+            scope,
+            class: GateClass::PLAIN,
+        };
+        let mut finding = Finding::of(Verdict::RateLimited);
+        assert_eq!(finding.waited_until(None), None);
+        assert_eq!(finding.waited_until(at(9)), at(9));
+        finding.asks.push(ask(3600, Scope::Account));
+        assert_eq!(finding.waited_until(at(30)), at(30));
+        assert_eq!(finding.waited_until(None), at(3600));
+        finding.asks.push(ask(60, Scope::Request));
+        assert_eq!(finding.waited_until(at(30)), at(60));
     }
 }

@@ -124,8 +124,12 @@ impl Refusal {
             (RefusalKind::Held, Some(Verdict::RateLimited)) => {
                 "asked for requests to wait (rate limited)"
             }
-            (RefusalKind::Held, Some(Verdict::QuotaExhausted)) => "says the quota is used up",
-            (RefusalKind::Held, Some(Verdict::Banned)) => "has shut us out",
+            (RefusalKind::Held | RefusalKind::AttemptsSpent, Some(Verdict::QuotaExhausted)) => {
+                "says the quota is used up"
+            }
+            (RefusalKind::Held | RefusalKind::AttemptsSpent, Some(Verdict::Banned)) => {
+                "has shut us out"
+            }
             (RefusalKind::Held, Some(Verdict::Unavailable)) => "is unavailable, requests are held",
             (RefusalKind::Held, _) => "is held",
             (RefusalKind::BreakerOpen, _) => "failed too often just now, requests are held back",

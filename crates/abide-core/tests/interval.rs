@@ -9,7 +9,7 @@ use abide_core::control::{Adaptive, IntervalPolicy};
 use abide_core::gate::{GateKey, GateSet, GateSpec};
 use abide_core::policy::ProviderPolicy;
 use abide_core::provider::{Admit, Outcome, Pass, Provider, Request, Start};
-use abide_core::{Finding, Instant, Scope, Verdict};
+use abide_core::{Ask, AskSource, Finding, GateClass, Health, Instant, Scope, Verdict};
 
 fn ms(n: u64) -> Instant {
     Instant::from_millis(n)
@@ -87,4 +87,52 @@ fn a_caller_that_cannot_meet_its_deadline_at_its_slot_uses_up_none() {
         panic!("its slot is still there");
     };
     assert_eq!(machine.next_wake(), Some(ms(2_100)));
+}
+
+/// What a provider asked for may be shorter than the interval: then the interval is kept, from the
+/// refusal on.
+#[test]
+fn after_a_refusal_nothing_goes_before_a_whole_interval() {
+    let (mut machine, gates) = machine();
+    let mut short = Finding::of(Verdict::RateLimited);
+    (short.scope, short.holds) = (Scope::Provider, true);
+    short.asks = vec![Ask {
+        until: ms(200),
+        source: AskSource::RetryAfter,
+        scope: Scope::Provider,
+        class: GateClass::PLAIN,
+    }];
+    let pass = send(&mut machine, ms(0), &gates);
+    machine.settle(ms(100), pass, &Outcome::Answered(short));
+    let Admit::Waiting(_) = machine.admit(ms(150), &Request::new(gates)) else {
+        panic!("it may wait");
+    };
+    machine.wake(ms(1_000));
+    assert_eq!(machine.view(ms(1_000))[0].in_flight, 0);
+    machine.wake(ms(1_100));
+    assert_eq!(machine.waiting(), 0);
+}
+
+#[test]
+fn a_neutral_answer_is_no_step_on_the_way_back() {
+    let (mut machine, gates) = paced();
+    let mut neutral = Finding::success();
+    neutral.health = Health::Neutral;
+    let mut now = ms(5_000);
+    let mut answer = |machine: &mut Provider, finding: &Finding| {
+        let pass = send(machine, now, &gates);
+        now = now.after(Duration::from_millis(1_100));
+        machine.settle(now, pass, &Outcome::Answered(finding.clone()));
+        machine.view(now)[0].interval
+    };
+    // The probe was the first of the row.
+    for _ in 0..18 {
+        answer(&mut machine, &Finding::success());
+    }
+    for _ in 0..40 {
+        let kept = answer(&mut machine, &neutral);
+        assert_eq!(kept, Some(Duration::from_secs(1)));
+    }
+    let halved = answer(&mut machine, &Finding::success());
+    assert_eq!(halved, Some(Duration::from_millis(500)));
 }

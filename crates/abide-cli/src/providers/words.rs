@@ -167,6 +167,7 @@ const fn unit(unit: Unit) -> &'static str {
         Unit::Micros => "microseconds",
         Unit::Nanos => "nanoseconds",
         Unit::Minutes => "minutes",
+        Unit::Hours => "hours",
         Unit::Epoch => "since 1970",
         Unit::HttpDate => "HTTP-date",
         Unit::Rfc3339 => "RFC 3339",

@@ -7,7 +7,7 @@
 //!
 //! One event is one step. Requests that were on the wire together with a refused one say nothing
 //! new, whether they are refused or answered; a refused probe does, since it was sent after the
-//! hold.
+//! hold. A refusal begins a whole interval, however short its hold is.
 
 use std::time::Duration;
 
@@ -139,6 +139,10 @@ impl Controller for Interval {
 
     fn interval(&self) -> Option<Duration> {
         self.interval
+    }
+
+    fn rests(&self) -> bool {
+        true
     }
 
     fn restore(&mut self, _now: Instant, interval: Duration) {

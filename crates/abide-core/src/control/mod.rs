@@ -65,6 +65,12 @@ pub trait Controller: fmt::Debug + Send {
     /// freely.
     fn interval(&self) -> Option<Duration>;
 
+    /// Whether a refusal begins a whole interval: nothing goes before it is over, however short
+    /// the hold is.
+    fn rests(&self) -> bool {
+        false
+    }
+
     /// Takes over an interval learned earlier (from the store, or another process).
     fn restore(&mut self, now: Instant, interval: Duration);
 }

@@ -217,6 +217,7 @@ impl Gate {
         together: u32,
     ) -> bool {
         let untroubled = self.alias.is_none()
+            && !self.provisional
             && self.episode.is_none()
             && self.control.is_none()
             && self.failures == 0

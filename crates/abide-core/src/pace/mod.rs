@@ -257,6 +257,13 @@ impl Pace {
         }
     }
 
+    /// Lets nothing pass before a whole adaptive interval is over.
+    pub(crate) fn rest(&mut self, now: Instant) {
+        if let Some(a) = &mut self.adaptive {
+            a.drain(now, 0);
+        }
+    }
+
     /// The adaptive interval in force.
     pub(crate) fn adaptive_interval(&self) -> Option<Duration> {
         self.adaptive

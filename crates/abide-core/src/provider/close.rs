@@ -88,8 +88,11 @@ impl Provider {
             && let Some(c) = gate.control(&policy)
         {
             c.refused(now, sent, opens);
-            let interval = c.interval();
+            let (interval, rests) = (c.interval(), c.rests());
             gate.pace.adapt(now, interval);
+            if rests {
+                gate.pace.rest(now);
+            }
         }
         if opens {
             gate.inflight.refused();

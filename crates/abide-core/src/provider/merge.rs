@@ -1,7 +1,7 @@
 //! Buckets that are named late.
 //!
-//! A route's gate is provisional until an answer names its bucket: meanwhile it lets one request
-//! out at a time. When two routes turn out to be one bucket, their gates become one: queues
+//! A route's gate is provisional until an answer names its bucket, or a good one names none:
+//! meanwhile it lets one request out at a time. When two routes turn out to be one bucket, their gates become one: queues
 //! merge by rank, holds by the later end, counts add; whoever still names the old slot finds the
 //! new one.
 

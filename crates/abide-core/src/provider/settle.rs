@@ -277,6 +277,11 @@ impl Provider {
         if v.is_answer() {
             gate.inflight.came_back(together);
         }
+        if gate.provisional && v == Verdict::Success {
+            // It would have been named by now.
+            gate.provisional = false;
+            gate.free_at = now;
+        }
         let mut ended = false;
         if let Some(ep) = &mut gate.episode {
             gate.free_at = now;
@@ -298,7 +303,9 @@ impl Provider {
             if ended {
                 ctl.resumed(now);
             }
-            if v.is_answer() && paced {
+            // A good head with errors in its body is an answer, and proves nothing.
+            let clean = v != Verdict::Success || health == Health::Success;
+            if v.is_answer() && clean && paced {
                 ctl.answered(now, sent, gate.queue.is_empty());
             }
             let interval = ctl.interval();

@@ -22,6 +22,8 @@ pub enum Form {
     Nanos,
     /// Minutes from now.
     Minutes,
+    /// Hours from now.
+    Hours,
     /// Seconds, milli-, micro- or nanoseconds since 1970, told apart by their size.
     Epoch,
     /// A date in one of the HTTP forms, or as RFC 3339 has it.
@@ -45,6 +47,7 @@ impl Form {
             Self::Micros => scaled(1_000_000),
             Self::Nanos => scaled(1_000_000_000),
             Self::Minutes => scaled(1).map(|d| d.saturating_mul(60)),
+            Self::Hours => scaled(1).map(|d| d.saturating_mul(3600)),
             Self::Duration => span::parse(value),
             Self::PerSecond => {
                 let rate: f64 = std::str::from_utf8(value).ok()?.parse().ok()?;
@@ -134,6 +137,7 @@ mod tests {
         assert_eq!(told("2.5", Form::Seconds), after(2500));
         assert_eq!(told("20", Form::Millis), after(20));
         assert_eq!(told("3", Form::Minutes), after(180_000));
+        assert_eq!(told("1.5", Form::Hours), after(5_400_000));
         assert_eq!(told("1773144060000", Form::Epoch), after(60_000));
         assert_eq!(told("2026-03-10T12:01:00Z", Form::Date), after(60_000));
         assert_eq!(told("3.447s", Form::Duration), after(3447));

@@ -41,6 +41,8 @@ pub enum Unit {
     Nanos,
     /// Minutes.
     Minutes,
+    /// Hours.
+    Hours,
     /// Seconds, milli-, micro- or nanoseconds since 1970, told apart by their size.
     Epoch,
     /// An HTTP-date.

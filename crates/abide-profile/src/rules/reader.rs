@@ -213,6 +213,7 @@ impl Reader {
             Some(Unit::Micros) => Form::Micros,
             Some(Unit::Nanos) => Form::Nanos,
             Some(Unit::Minutes) => Form::Minutes,
+            Some(Unit::Hours) => Form::Hours,
             Some(Unit::Epoch) => Form::Epoch,
             Some(Unit::HttpDate | Unit::Rfc3339) => Form::Date,
             Some(Unit::Duration) => Form::Duration,

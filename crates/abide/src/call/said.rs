@@ -36,6 +36,7 @@ enum What {
 struct Told {
     status: StatusCode,
     headers: HeaderMap,
+    path: Option<String>,
     body: Option<Bytes>,
 }
 
@@ -102,6 +103,7 @@ impl Said {
         Self::new(What::Answer(Box::new(Told {
             status,
             headers: headers.clone(),
+            path: None,
             body: None,
         })))
     }
@@ -110,6 +112,15 @@ impl Said {
     pub fn body(mut self, body: impl Into<Bytes>) -> Self {
         if let What::Answer(told) = &mut self.what {
             told.body = Some(body.into());
+        }
+        self
+    }
+
+    /// What was asked for, without its query: some rules of a profile are about one path only.
+    /// The root when this is not said.
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        if let What::Answer(told) = &mut self.what {
+            told.path = Some(path.into());
         }
         self
     }
@@ -206,8 +217,8 @@ fn judged(told: &Told, shard: &Handle, method: &Method, at: Moment) -> Finding {
     let signal = shard.skewed(|skew| signal::read(told.status, &told.headers, at, skew));
     let request = RequestView {
         method,
-        path: "/",
-        accepts_json: false,
+        path: told.path.as_deref().unwrap_or("/"),
+        accepts_json: shard.profile().expects_json(),
     };
     let answer = Answer {
         signal: &signal,
@@ -222,4 +233,30 @@ fn judged(told: &Told, shard: &Handle, method: &Method, at: Moment) -> Finding {
         Some(&**shard.profile().rules()),
         shard.classify(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::governor::Governor;
+
+    #[test]
+    fn an_answer_is_judged_by_the_rules_of_its_path() {
+        let governor = Governor::builder().build().unwrap();
+        let shard = governor.provider("hardcover");
+        let at = governor.clock().moment();
+        let said = |path: &str| {
+            let body = r#"{"errors":[{"message":"m","extensions":{"code":"rate-limit"}}]}"#;
+            Said::answer(StatusCode::OK, &HeaderMap::new())
+                .body(body)
+                .path(path)
+        };
+        let meant = |said: Said| said.hear(&shard, &Method::POST, at).read.finding.verdict;
+        assert_eq!(meant(said("/v1/graphql")), Verdict::RateLimited);
+        assert_eq!(meant(said("/elsewhere")), Verdict::Success);
+        let mut page = HeaderMap::new();
+        page.insert("content-type", "text/html".parse().unwrap());
+        let page = Said::answer(StatusCode::OK, &page).path("/v1/graphql");
+        assert_eq!(meant(page), Verdict::Unavailable);
+    }
 }

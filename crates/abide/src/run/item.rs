@@ -103,7 +103,7 @@ impl<S: Source, K: Sink> Hooks for ItemHooks<'_, S, K> {
     fn repeats_after(&mut self, now: Instant, finding: &Finding) -> bool {
         let lane = self.driver.lanes.get(self.lane);
         let held = lane.shard.held(&lane.target).map(|h| h.until);
-        let until = held.max(finding.ask().map(|a| a.until)).unwrap_or(now);
+        let until = finding.waited_until(held).unwrap_or(now);
         self.driver
             .run
             .lock()

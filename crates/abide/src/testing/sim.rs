@@ -103,14 +103,18 @@ impl Sim {
     /// # Errors
     /// Any answer but a success; what it means is said as the provider's profile reads it.
     pub async fn ask(&self, request: impl Into<Asked>) -> Result<Answer, Failed<StatusCode>> {
-        let Some(answer) = self.exchange(request).await else {
+        let asked = request.into();
+        let path = asked.0.path.split('?').next().unwrap_or("/").to_owned();
+        let Some(answer) = self.exchange(asked).await else {
             let cut = Transport {
                 phase: Phase::Head,
                 kind: TransportKind::Reset,
             };
             return Err(Failed::new(StatusCode::BAD_GATEWAY, Said::failed(cut)));
         };
-        let said = Said::answer(answer.status, &answer.headers).body(answer.body.clone());
+        let said = Said::answer(answer.status, &answer.headers)
+            .body(answer.body.clone())
+            .path(path);
         match answer.status.is_success() {
             true => Ok(answer),
             false => Err(Failed::new(answer.status, said)),

@@ -72,8 +72,13 @@ impl Model {
             && !again
         {
             control.refused(at(now), at(sent), opens);
-            let interval = control.interval();
+            let (interval, rests) = (control.interval(), control.rests());
             self.adapt(now, g, interval);
+            if let Some(spacing) = &mut self.gates[g].spacing
+                && rests
+            {
+                spacing.rest(now);
+            }
         }
         if opens {
             let gate = &mut self.gates[g];

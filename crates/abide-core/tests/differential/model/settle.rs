@@ -154,6 +154,9 @@ impl Model {
             if v.is_answer() {
                 gate.well = gate.well.map(|w| w.max(*together));
             }
+            if gate.provisional && v == Verdict::Success {
+                (gate.provisional, gate.free_at) = (false, now);
+            }
             let mut ended = false;
             if let Some(e) = &mut gate.episode {
                 gate.free_at = now;
@@ -174,7 +177,7 @@ impl Model {
                 if ended {
                     control.resumed(at(now));
                 }
-                if v.is_answer() {
+                if v.is_answer() && (v != Verdict::Success || health == Health::Success) {
                     control.answered(at(now), at(call.sent), nobody);
                 }
                 let interval = control.interval();

@@ -331,6 +331,12 @@ impl Spacing {
         }
     }
 
+    /// Nothing goes before a whole interval is over.
+    pub(crate) fn rest(&mut self, now: u64) {
+        self.next = self.next.max(now + self.interval);
+        self.owed.push(0);
+    }
+
     pub(crate) fn change(&mut self, now: u64, interval: u64) {
         let interval = interval.max(1);
         let owed = u128::from(self.next.saturating_sub(now));

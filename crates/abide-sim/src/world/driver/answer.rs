@@ -125,7 +125,7 @@ impl Driver {
             }
             Next::Again => {
                 if finding.holds {
-                    let until = closed.max(finding.ask().map(|a| a.until)).unwrap_or(now);
+                    let until = finding.waited_until(closed).unwrap_or(now);
                     if self.run.refused(now, site.lane, item, until) == Turn::GiveUp {
                         let mut r = hand.call.give_up(finding);
                         r.retry_at = r.retry_at.max(Some(until));
