@@ -91,9 +91,7 @@ async fn e03_offline_the_archive_at_hand_still_answers() {
 /// goes when it ends, where there everybody passed.
 #[tokio::test(start_paused = true)]
 async fn e13_failures_of_the_transport_open_for_thirty_seconds_doubled_to_three_hundred() {
-    let policy = format!("{POLICY}\n[defaults.breaker]\nfailures = 3\n");
-    let policy = policy.replace("[defaults.breaker]\nfailures = 3\n", "");
-    let policy = policy.replace("attempts = 6", "attempts = 6\nbreaker.failures = 3");
+    let policy = POLICY.replace("attempts = 6", "attempts = 6\nbreaker.failures = 3");
     let p = Program::new(&policy);
     let v = saying(&p, [cut()]);
     for _ in 0..3 {
