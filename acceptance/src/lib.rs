@@ -52,7 +52,7 @@ impl Program {
         };
         let clock = testing::clock();
         let by: Arc<dyn abide::clock::Clock> = Arc::<Virtual>::clone(&clock);
-        let builder = more(setup.governor().clock(by).seed(1));
+        let builder = more(setup.governor().clock(by).seed(1).neutral_name(None));
         match builder.build() {
             Ok(governor) => Self {
                 setup,
