@@ -7,12 +7,12 @@
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
 //! use abide::testing::{self, Sim};
-//! use abide::sim::policy::Bucket;
+//! use abide::sim::policy::TokenBucket;
 //! use abide::core::call::Safety;
 //!
 //! let clock = testing::clock();
 //! let governor = testing::governor(&clock).build().unwrap();
-//! let sim = Sim::new(Bucket::new(10, std::time::Duration::from_secs(1), 1), &clock);
+//! let sim = Sim::new(TokenBucket::new(10, std::time::Duration::from_secs(1), 1), &clock);
 //! for n in 0..30 {
 //!     governor
 //!         .call("shop.example", Safety::Read, |_| sim.ask(format!("/item/{n}")))
