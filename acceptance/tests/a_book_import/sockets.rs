@@ -9,8 +9,8 @@ use abide::run::{Bulk, Outcome, Report, Sink, Source, Totals, Wanted};
 use abide_acceptance::Program;
 use abide_acceptance::wire::{Ledger, Script, asking, bare, good, json, with};
 use abide_config::Use;
-use abide_sim::Provider;
 use abide_sim::http::{Server, ServerOptions};
+use abide_sim::{Provider, What};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -209,4 +209,34 @@ async fn a16_an_import_over_the_wire_believes_a_hold_for_so_long_and_no_longer()
     assert_eq!((rows[0].attempts, came.count()), (2, 6));
     let gap = came.gaps()[0];
     assert!(gap >= secs(1) && gap < secs(30), "{gap:?}");
+}
+
+/// A provider that says nothing costs one timeout an attempt, and is tried again.
+#[tokio::test]
+async fn a2_a_timeout_is_each_attempts_own() {
+    let script = Script::new(|n, _, _| match n {
+        0..=2 => abide_sim::Reply::failed(What::Silence),
+        _ => good(),
+    });
+    let (server, came) = listening(script);
+    let text = LOOP.replace("backoff.base = \"500ms\"", "backoff.base = \"5ms\"");
+    let (_, client) = client(&text, &server.address().to_string(), Use::Call);
+    let call = client.get(&format!("{}/isbn/1", server.url()));
+    let answer = call.attempt_timeout(ms(300)).send().await.unwrap();
+    assert_eq!((answer.status().as_u16(), answer.attempts()), (200, 4));
+    for gap in came.gaps() {
+        assert!(gap >= ms(250), "{gap:?}");
+    }
+}
+
+/// A body larger than the program takes fails its call, and says so.
+#[tokio::test]
+async fn a13_a_body_is_taken_up_to_a_cap() {
+    let (server, _) = listening(Script::of([json(200, &"x".repeat(20_000))]));
+    let (_, client) = client(LOOP, &server.address().to_string(), Use::Call);
+    for (cap, fits) in [(20_000, true), (19_999, false)] {
+        let answer = client.get(&format!("{}/isbn/1", server.url())).send().await;
+        let body = answer.unwrap().bytes(cap).await;
+        assert_eq!(body.is_ok(), fits, "{body:?}");
+    }
 }
