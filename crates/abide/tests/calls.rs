@@ -212,3 +212,78 @@ async fn ra_45_when_all_are_refused_the_earliest_time_is_told() {
     assert_eq!(&*ended.by, "one.example");
     assert_eq!(turned.retry_at().unwrap().since(turned.at.wall), secs(40));
 }
+
+/// Lookups against a provider that answers so, one worker: how they ended, and how often it was
+/// asked.
+async fn look_up(
+    rows: u32,
+    answer: impl Fn(u32) -> Result<(), Said> + Send + Sync + 'static,
+) -> (abide::run::LookedUp, u32, Duration) {
+    let (clock, governor) = governor();
+    let asked = Arc::new(AtomicU32::new(0));
+    let mut policy = abide::core::run::RunPolicy::default();
+    policy.concurrency = 1;
+    policy.patience = secs(30);
+    let rows_of = abide::run::Lookups::new(&governor, "books.example", policy);
+    let (count, answer) = (Arc::clone(&asked), Arc::new(answer));
+    let mut ended = 0;
+    let sum = rows_of
+        .run(
+            0..rows,
+            move |row| {
+                let (governor, count) = (governor.clone(), Arc::clone(&count));
+                let answer = Arc::clone(&answer);
+                async move {
+                    let find = |_| {
+                        let n = count.fetch_add(1, Ordering::Relaxed);
+                        let answer = answer(n);
+                        async move { answer.map_err(|said| Failed::new((), said)) }
+                    };
+                    governor
+                        .call_with("books.example", &row.options(), find)
+                        .await
+                }
+            },
+            |_, _| ended += 1,
+        )
+        .await;
+    assert_eq!(ended, rows, "no row is silently absent");
+    (sum, asked.load(Ordering::Relaxed), clock.elapsed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a16_lookups_wait_a_hold_out_and_lose_no_row() {
+    let limited = |n: u32| match n % 10 {
+        9 => Err(Said::rate_limited().after(secs(5))),
+        _ => Ok(()),
+    };
+    let (sum, asked, _) = look_up(100, limited).await;
+    assert_eq!((sum.found, sum.failed, sum.skipped), (100, 0, 0));
+    assert_eq!(asked, 111);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a18_three_lookups_still_refused_end_the_asking() {
+    let refuses = |_| Err(Said::rate_limited().after(secs(20)));
+    let (sum, asked, _) = look_up(1_000, refuses).await;
+    assert_eq!((sum.found, sum.failed, sum.skipped), (0, 3, 997));
+    assert!(asked <= 12, "{asked}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a21_a_used_up_day_ends_the_asking_at_the_first_lookup() {
+    let used_up = |_| Err(Said::quota_exhausted().after(secs(40_000)));
+    let (sum, asked, took) = look_up(1_000, used_up).await;
+    assert_eq!((sum.failed, sum.skipped, asked), (1, 999, 1));
+    assert!(took < secs(1), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_row_fails_alone() {
+    let broken = |n| match n {
+        3 => Err(Said::client_error()),
+        _ => Ok(()),
+    };
+    let (sum, _, _) = look_up(50, broken).await;
+    assert_eq!((sum.found, sum.failed, sum.skipped), (49, 1, 0));
+}

@@ -8,6 +8,7 @@
 mod driver;
 mod item;
 mod lanes;
+mod lookups;
 mod working;
 
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ use http::{HeaderMap, Method, StatusCode};
 use url::Url;
 
 pub use driver::{Bulk, Totals};
+pub use lookups::{Ended, LookedUp, Lookup, Lookups, MayBeTurned};
 
 /// How an item is called in the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
