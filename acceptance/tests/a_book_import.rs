@@ -22,9 +22,7 @@
 //!
 //! * a share of a quota kept for the foreground while the background works (a complaint about
 //!   another program, whose own cure was such a reserve): urgency puts the foreground first in
-//!   the queue, but what the background has spent of a day is spent;
-//! * a bulk run's items are HTTP requests: a row that is several lookups is driven by the
-//!   bookkeeping of a run by hand, as in `a16_rows_that_are_lookups_of_the_programs_own`.
+//!   the queue, but what the background has spent of a day is spent.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -38,6 +38,12 @@
 //! A failure of one item is that item's alone. It counts towards the streak only while the breaker
 //! is open, since then the provider fails everyone.
 //!
+//! # Rows that are several calls
+//!
+//! A row of an import is seldom one request. [`Lookups`](crate::run::Lookups) runs closures by the
+//! same rules: each makes whatever calls it needs, without waiting by itself, and the run waits
+//! where the primary provider asked for it. Another provider's hold fails its own row at most.
+//!
 //! # Writes
 //!
 //! Before a write is sent, its sink is asked to commit that it will be
