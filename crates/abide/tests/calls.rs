@@ -10,6 +10,7 @@ use abide::core::Verdict;
 use abide::core::call::Safety;
 use abide::core::classify::{Phase, Transport, TransportKind};
 use abide::core::ladder::Ladder;
+use abide::core::pace::Sliding;
 use abide::core::policy::ProviderPolicy;
 use abide::core::refusal::RefusalKind;
 use abide::sim::policy::TokenBucket;
@@ -286,4 +287,75 @@ async fn a_failed_row_fails_alone() {
     };
     let (sum, _, _) = look_up(50, broken).await;
     assert_eq!((sum.found, sum.failed, sum.skipped), (49, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ra_14_a_rate_is_one_over_clones() {
+    let clock = testing::clock();
+    let mut policy = ProviderPolicy::default();
+    policy.provider.concurrency = 1_000;
+    policy.provider.windows = vec![Sliding::new(5, secs(1)).into()];
+    let governor = testing::governor(&clock).policy(policy).build().unwrap();
+    let sent = Arc::new(times::Times::default());
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..100 {
+        let (governor, clock, sent) = (governor.clone(), Arc::clone(&clock), Arc::clone(&sent));
+        calls.spawn(async move {
+            let mut options = CallOptions::default();
+            options.patience = Some(secs(600).into());
+            let ask = |_| {
+                sent.push(clock.elapsed());
+                async { Ok::<_, Failed<()>>(()) }
+            };
+            governor.call_with("shop.example", &options, ask).await
+        });
+    }
+    while let Some(ended) = calls.join_next().await {
+        assert!(ended.unwrap().is_ok());
+    }
+    let all = sent.sorted();
+    assert_eq!(all.len(), 100);
+    for six in all.windows(6) {
+        assert!(six[5] - six[0] >= secs(1), "{six:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn sc_b13_a_breaker_stays_in_its_process_and_a_hold_does_not() {
+    let clock = testing::clock();
+    let store: Arc<dyn abide::store::Store> = Arc::new(abide::store::Memory::new([7; 32]));
+    let process = || {
+        let governor = testing::governor(&clock).store(Arc::clone(&store));
+        governor.build().unwrap()
+    };
+    let (one, two) = (process(), process());
+    for _ in 0..5 {
+        let failing = |_| async { Err::<(), _>(Failed::new((), Said::failed(RESET))) };
+        let _ = one.call("a.example", Safety::Write, failing).await;
+    }
+    assert!(!one.provider("a.example").is_available());
+    two.look().unwrap();
+    assert!(two.provider("a.example").is_available());
+}
+
+mod times {
+    //! When calls were made.
+
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    #[derive(Default)]
+    pub(crate) struct Times(Mutex<Vec<Duration>>);
+
+    impl Times {
+        pub(crate) fn push(&self, at: Duration) {
+            self.0.lock().unwrap().push(at);
+        }
+
+        pub(crate) fn sorted(&self) -> Vec<Duration> {
+            let mut all = self.0.lock().unwrap().clone();
+            all.sort();
+            all
+        }
+    }
 }
