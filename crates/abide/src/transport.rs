@@ -31,6 +31,10 @@ fn kind(error: &reqwest::Error) -> TransportKind {
     let mut next: Option<&(dyn StdError + 'static)> = Some(error);
     while let Some(e) = next {
         if let Some(io) = e.downcast_ref::<std::io::Error>() {
+            // What an I/O error was made of is not its source.
+            if is_tls(io) {
+                return TransportKind::Tls;
+            }
             found = found.or_else(|| of_io(io));
         }
         if e.downcast_ref::<rustls::Error>().is_some() {
@@ -50,6 +54,22 @@ fn kind(error: &reqwest::Error) -> TransportKind {
             TransportKind::Reset
         }
     })
+}
+
+/// Whether an I/O error is made of one of TLS, however often it was wrapped.
+fn is_tls(io: &std::io::Error) -> bool {
+    let mut next: Option<&(dyn StdError + 'static)> = io.get_ref().map(|e| e as _);
+    while let Some(e) = next {
+        if e.is::<rustls::Error>() {
+            return true;
+        }
+        let inner = e.downcast_ref::<std::io::Error>();
+        next = match inner.and_then(std::io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => e.source(),
+        };
+    }
+    false
 }
 
 fn of_io(e: &std::io::Error) -> Option<TransportKind> {

@@ -338,6 +338,64 @@ async fn sc_b13_a_breaker_stays_in_its_process_and_a_hold_does_not() {
     assert!(two.provider("a.example").is_available());
 }
 
+#[tokio::test(start_paused = true)]
+async fn ra_18_every_protection_goes_with_its_knob() {
+    let (_, governor) = governor();
+    let shop = governor.provider("shop.example");
+    let has = |words: &str| governor.describe().to_string().contains(words);
+    assert!(has("a breaker") && has("a gentle start") && has("a pace that adapts"));
+    assert!(!has("a limit") && !has("tried again though nobody asks"));
+    shop.change(|policy| {
+        policy.breaker = None;
+        for gate in [&mut policy.provider, &mut policy.account, &mut policy.route] {
+            gate.gentle = false;
+            gate.adaptive = abide::core::control::Adaptive::Off;
+        }
+        policy.provider.windows = vec![Sliding::new(5, secs(1)).into()];
+    });
+    assert!(!has("a breaker") && !has("a gentle start") && !has("a pace that adapts"));
+    assert!(has("a limit"));
+    let probe = |_| async { Ok::<_, Failed<()>>(()) };
+    let prober = governor.keep_probing("shop.example", probe);
+    assert!(has("tried again though nobody asks"));
+    drop(prober);
+    assert!(!has("tried again though nobody asks"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ra_19_a_change_frees_who_waits_without_a_burst() {
+    let (clock, governor) = governor();
+    let shop = governor.provider("shop.example");
+    shop.change(|policy| {
+        policy.provider.concurrency = 100;
+        policy.provider.windows = vec![Sliding::new(1, secs(60)).into()];
+    });
+    let sent = Arc::new(times::Times::default());
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..20 {
+        let (governor, clock, sent) = (governor.clone(), Arc::clone(&clock), Arc::clone(&sent));
+        calls.spawn(async move {
+            let mut options = CallOptions::default();
+            options.patience = Some(secs(10_000).into());
+            let ask = |_| {
+                sent.push(clock.elapsed());
+                async { Ok::<_, Failed<()>>(()) }
+            };
+            governor.call_with("shop.example", &options, ask).await
+        });
+    }
+    tokio::time::sleep(secs(10)).await;
+    assert_eq!(sent.sorted().len(), 1);
+    shop.change(|policy| policy.provider.windows = vec![Sliding::new(2, secs(1)).into()]);
+    while calls.join_next().await.is_some() {}
+    let all = sent.sorted();
+    assert_eq!(all.len(), 20);
+    assert!(all[19] < secs(90), "{all:?}");
+    for three in all.windows(3) {
+        assert!(three[2] - three[0] >= secs(1), "{three:?}");
+    }
+}
+
 mod times {
     //! When calls were made.
 
