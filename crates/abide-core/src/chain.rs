@@ -72,6 +72,8 @@ pub struct Chain {
     refused: Option<usize>,
     /// The first that was down.
     down: Option<usize>,
+    /// Our own network is.
+    offline: bool,
 }
 
 impl Chain {
@@ -83,6 +85,7 @@ impl Chain {
             missed: None,
             refused: None,
             down: None,
+            offline: false,
         }
     }
 
@@ -96,9 +99,12 @@ impl Chain {
             Verdict::NotFound if local && self.is_degraded() => {}
             Verdict::NotFound => self.missed = self.missed.or(Some(at)),
             v if v.is_refusal() => self.refused = self.refused.or(Some(at)),
-            Verdict::Unavailable | Verdict::Offline if ended.is_down => {
+            // Without a network only what is on this machine is left.
+            Verdict::Offline => {
                 self.down = self.down.or(Some(at));
+                self.offline = true;
             }
+            Verdict::Unavailable if ended.is_down => self.down = self.down.or(Some(at)),
             _ => return self.returns(at),
         }
         match self.next() {
@@ -112,9 +118,10 @@ impl Chain {
 
     fn next(&self) -> Option<usize> {
         let rest = self.members.iter().enumerate().skip(self.at + 1);
-        let may = |m: &Member| match (self.refused, m.role) {
-            (None, _) | (_, Role::Local) => true,
-            (Some(_), Role::Network) => m.independent,
+        let may = |m: &Member| match m.role {
+            Role::Local => true,
+            Role::Network if self.offline => false,
+            Role::Network => self.refused.is_none() || m.independent,
         };
         rest.filter(|(_, m)| may(m)).map(|(i, _)| i).next()
     }
@@ -216,6 +223,15 @@ mod tests {
         let mut c = Chain::new(vec![NETWORK, NETWORK]);
         assert_eq!(c.ended(DOWN), Next::Ask(1));
         assert_eq!(c.ended(ended(Verdict::Success)), returns(1, true));
+    }
+
+    #[test]
+    fn sc_b07_without_a_network_only_what_is_local_is_asked() {
+        let mut c = Chain::new(vec![NETWORK, OTHER, LOCAL]);
+        assert_eq!(c.ended(ended(Verdict::Offline)), Next::Ask(2));
+        assert_eq!(c.ended(ended(Verdict::Success)), returns(2, true));
+        let mut c = Chain::new(vec![NETWORK, OTHER]);
+        assert_eq!(c.ended(ended(Verdict::Offline)), returns(0, false));
     }
 
     #[test]

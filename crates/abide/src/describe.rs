@@ -68,7 +68,7 @@ impl Governor {
         handles.sort_by(|a, b| a.name().cmp(b.name()));
         let providers = handles.iter().map(|h| {
             let mut described = described(h);
-            if probed.contains(h.name()) {
+            if probed.contains_key(h.name()) {
                 let line = "after a failure it is tried again though nobody asks";
                 described.protections.push(line.to_owned());
             }

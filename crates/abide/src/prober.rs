@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use abide_core::call::{CallPolicy, Safety};
@@ -18,7 +19,9 @@ use crate::call::{Attempt, Failed, Said};
 use crate::client::{CallOptions, Client};
 use crate::governor::Governor;
 use crate::shard::Handle;
+use crate::shared::Shared;
 use crate::state::{View, shown};
+use crate::target::Target;
 
 /// How long a prober looks away from a provider that is well: a failure is noticed a second later.
 const IDLE: Duration = Duration::from_secs(1);
@@ -31,14 +34,55 @@ const PATIENT: Duration = Duration::from_secs(30);
 #[must_use = "dropping it ends the tries"]
 pub struct Prober {
     task: JoinHandle<()>,
-    provider: Arc<str>,
-    governor: Governor,
+    registered: Arc<Registered>,
 }
 
 impl Drop for Prober {
     fn drop(&mut self) {
+        self.registered.end();
         self.task.abort();
-        self.governor.shared().probed.lock().remove(&self.provider);
+    }
+}
+
+/// That somebody tries a provider again.
+#[derive(Debug)]
+struct Registered {
+    provider: Arc<str>,
+    shared: Arc<Shared>,
+    ended: AtomicBool,
+}
+
+/// Gone with the task that tries, however it ends.
+struct Trying(Arc<Registered>);
+
+impl Drop for Trying {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl Registered {
+    fn new(provider: &Arc<str>, shared: &Arc<Shared>) -> Self {
+        let mut probed = shared.probed.lock();
+        *probed.entry(Arc::clone(provider)).or_default() += 1;
+        Self {
+            provider: Arc::clone(provider),
+            shared: Arc::clone(shared),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    fn end(&self) {
+        if self.ended.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut probed = self.shared.probed.lock();
+        if let Some(count) = probed.get_mut(&self.provider) {
+            *count -= 1;
+            if *count == 0 {
+                probed.remove(&self.provider);
+            }
+        }
     }
 }
 
@@ -74,9 +118,11 @@ impl Governor {
     {
         let shard = self.provider(provider);
         let name = Arc::clone(shard.name());
-        self.shared().probed.lock().insert(Arc::clone(&name));
+        let registered = Arc::new(Registered::new(&name, self.shared()));
+        let trying = Trying(Arc::clone(&registered));
         let governor = self.clone();
         let task = tokio::spawn(async move {
+            let _trying = trying;
             let ladder = shard.with(|s, _| s.machine.policy().provider.ladder.clone());
             let mut machine = Machine::new(ladder);
             loop {
@@ -86,11 +132,7 @@ impl Governor {
                 let _ = governor.call_with(&name, &options(), &probe).await;
             }
         });
-        Prober {
-            task,
-            provider: Arc::clone(self.provider(provider).name()),
-            governor: self.clone(),
-        }
+        Prober { task, registered }
     }
 
     /// Those of some providers that a view shows, in their order.
@@ -100,7 +142,7 @@ impl Governor {
     pub fn shown(&self, providers: &[&str], view: View) -> Result<Vec<Arc<str>>, Unprobed> {
         if view == View::Healthy {
             let probed = self.shared().probed.lock();
-            if let Some(name) = providers.iter().find(|name| !probed.contains(**name)) {
+            if let Some(name) = providers.iter().find(|name| !probed.contains_key(**name)) {
                 return Err(Unprobed {
                     provider: (*name).to_owned(),
                 });
@@ -156,14 +198,17 @@ async fn wait_for(governor: &Governor, shard: &Handle, machine: &Machine) {
     loop {
         let now = governor.clock().now();
         let own = shard.own();
+        let target = Target::of_provider(shard);
         let standing = shard.with(|s, now| {
             let views = s.machine.view(now);
+            // Only what a probe would wait for: another account's quota is none of its own.
+            let gates = shard.gates(s, now, &target);
             Standing {
                 failures: views
                     .iter()
                     .find(|g| g.key == own)
                     .map_or(0, |g| g.failures),
-                closed_until: views.iter().filter_map(|g| g.closed_until).max(),
+                closed_until: s.machine.closed_until(now, &gates),
             }
         });
         let nap = match machine.due(now, standing) {

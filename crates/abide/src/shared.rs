@@ -1,6 +1,6 @@
 //! What all providers of a governor share.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub(crate) listeners: Mutex<Vec<Listener>>,
     pub(crate) events: Broadcast,
     /// Providers that somebody tries again when they failed.
-    pub(crate) probed: Mutex<HashSet<Arc<str>>>,
+    pub(crate) probed: Mutex<HashMap<Arc<str>, u32>>,
     /// Apart from all providers: whether our own network is down.
     pub(crate) outage: Guard,
 }

@@ -6,10 +6,12 @@
 use std::borrow::Cow;
 
 use abide_profile::Profile;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use http::HeaderMap;
 use url::Url;
 
-use crate::secrets::{is_secret, is_secret_of, redacted};
+use crate::secrets::{is_secret, is_secret_of, redacted, shown_path};
 
 /// What is shorter is a word of any text: striking it out would hide nothing and spoil all.
 const SHORTEST: usize = 3;
@@ -28,6 +30,7 @@ impl Secrets {
             {
                 // `Bearer TOKEN`, `Basic …`, `a=1; b=2`: each word of it, and all of it.
                 found.add(value);
+                found.add_basic(value);
                 let words = value.split(|c: char| c.is_whitespace() || ";,".contains(c));
                 for word in words.filter(|w| w.len() >= 6 && !is_scheme(w)) {
                     found.add(word);
@@ -38,6 +41,15 @@ impl Secrets {
             }
         }
         found.add(url.username());
+        for (_, password) in url::form_urlencoded::parse(
+            format!(
+                "p={}",
+                url.password().unwrap_or_default().replace('+', "%2B")
+            )
+            .as_bytes(),
+        ) {
+            found.add(&password);
+        }
         found.add(url.password().unwrap_or_default());
         for pair in url.query().unwrap_or_default().split('&') {
             let Some((name, value)) = url::form_urlencoded::parse(pair.as_bytes()).next() else {
@@ -48,15 +60,36 @@ impl Secrets {
                 found.add(pair.split_once('=').map_or("", |(_, raw)| raw));
             }
         }
-        if let Some(n) = profile.told().credential.segment
-            && let Some(segment) = url.path().split('/').nth(n)
+        if profile.told().credential.segment.is_some()
+            && let Cow::Owned(shown) = shown_path(url.path(), profile)
         {
-            found.add(segment);
+            // Every segment that may not be shown, with and without the word before it.
+            for (segment, shown) in url.path().split('/').zip(shown.split('/')) {
+                if segment != shown && segment.contains(|c: char| c.is_ascii_digit()) {
+                    found.add(segment);
+                    found.add(segment.trim_start_matches(|c: char| c.is_ascii_alphabetic()));
+                }
+            }
         }
         // The longest first: one may be a part of another.
         found.0.sort_by_key(|s| std::cmp::Reverse(s.len()));
         found.0.dedup();
         found
+    }
+
+    /// What `Basic` credentials are made of: the client makes them of a URL's userinfo.
+    fn add_basic(&mut self, value: &str) {
+        let Some((scheme, coded)) = value.split_once(' ') else {
+            return;
+        };
+        let plain = BASE64_STANDARD.decode(coded.trim());
+        if scheme.eq_ignore_ascii_case("basic")
+            && let Ok(plain) = plain
+            && let Ok(plain) = String::from_utf8(plain)
+        {
+            self.add(&plain);
+            self.add(plain.split_once(':').map_or("", |(_, password)| password));
+        }
     }
 
     fn add(&mut self, secret: &str) {

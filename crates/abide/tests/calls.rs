@@ -339,6 +339,30 @@ async fn sc_b13_a_breaker_stays_in_its_process_and_a_hold_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn inv10_a_lookup_that_panics_costs_its_row_alone() {
+    let panics = |n: u32| {
+        assert!(n != 3, "a mistake of the program");
+        Ok(())
+    };
+    let (sum, _, _) = look_up(20, panics).await;
+    assert_eq!((sum.found, sum.failed, sum.skipped), (19, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn inv06_a_write_that_nobody_asks_after_is_made_once() {
+    let (_, governor) = governor();
+    let made = AtomicU32::new(0);
+    let ended = governor
+        .call("sdk", Safety::Checked, |_| async {
+            made.fetch_add(1, Ordering::Relaxed);
+            Err::<(), _>(Failed::new((), Said::failed(RESET)))
+        })
+        .await;
+    assert!(ended.is_err());
+    assert_eq!(made.into_inner(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn ra_18_every_protection_goes_with_its_knob() {
     let (_, governor) = governor();
     let shop = governor.provider("shop.example");

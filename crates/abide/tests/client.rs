@@ -161,6 +161,42 @@ async fn inv11_neither_refusal_nor_any_source_shows_a_secret() {
 }
 
 #[tokio::test]
+async fn inv11_what_basic_credentials_are_made_of_is_struck_out() {
+    let refusal = reply(429).header("Retry-After", "9");
+    let echo = Peer::saying([refusal.saying("no: me and pass%word-1, pass word")]);
+    let url = echo.url("/").replace("http://", "http://me:pass%25word-1@");
+    let t = turned(
+        hasty()
+            .get(&url)
+            .basic_auth("me", Some("pass word"))
+            .attempts(1)
+            .send()
+            .await,
+    );
+    let sample = t.last.map(|last| last.sample).unwrap_or_default();
+    let sample = String::from_utf8_lossy(&sample).into_owned();
+    assert!(
+        sample.starts_with("no: ") && !sample.contains("pass"),
+        "{sample}"
+    );
+}
+
+#[tokio::test]
+async fn inv11_default_headers_do_not_cross_an_origin() {
+    let there = Peer::saying([reply(200)]);
+    let here = {
+        let to = there.url("/");
+        Peer::start(move |_| reply(302).header("Location", &to))
+    };
+    let mut headers = http::HeaderMap::new();
+    headers.insert("authorization", "Bearer s3cr3t".parse().unwrap());
+    let client = Client::builder().headers(headers).build().unwrap();
+    drop(client.get(&here.url("/")).send().await.unwrap());
+    assert_eq!(here.seen()[0].headers["authorization"], "Bearer s3cr3t");
+    assert!(!there.seen()[0].headers.contains_key("authorization"));
+}
+
+#[tokio::test]
 async fn the_failures_behind_a_refusal_are_kept() {
     let error = hasty().get(&Peer::nobody()).attempts(1).send().await;
     let t = turned(error);

@@ -40,7 +40,14 @@ pub(super) const fn of(transport: &Transport) -> Says {
 pub(super) struct Host(u64);
 
 impl Host {
+    /// By its name without a port or the dot of a full name: one host is one witness.
     pub(super) fn of(name: &str) -> Self {
+        let port = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit());
+        let name = match name.rsplit_once(':') {
+            Some((host, p)) if port(p) && !host.ends_with(':') => host,
+            _ => name,
+        };
+        let name = name.strip_suffix('.').unwrap_or(name);
         // FNV-1a: an outage is looked for after every answer, and names are short.
         let bytes = name.bytes().map(|b| b.to_ascii_lowercase());
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |h: u64, b| {

@@ -140,11 +140,12 @@ impl Provider {
                 self.gates[g].pace.change(now, &p.windows);
                 self.gates[g].inflight.change(p.concurrency);
             }
-            if scope == Scope::Provider && old.breaker != self.policy.breaker {
+            let broken = scope == Scope::Provider && old.breaker != self.policy.breaker;
+            if broken {
                 let breaker = self.policy.breaker.clone();
                 self.gates[g].breaker = breaker.map(|p| Box::new(Breaker::new(p)));
             }
-            if changed || freed {
+            if changed || freed || broken {
                 self.gates[g].free_at = now;
                 self.mark(u32::try_from(g).unwrap_or(u32::MAX));
             }

@@ -296,7 +296,11 @@ struct Calling<'a> {
 
 impl<'a> Calling<'a> {
     fn new(shard: &'a Handle, target: Target, options: &CallOptions) -> Self {
-        let safety = options.safety.unwrap_or_default();
+        let safety = match options.safety.unwrap_or_default() {
+            // Nobody asks here whether it happened: it is a write like any other.
+            Safety::Checked => Safety::Write,
+            safety => safety,
+        };
         let clock = &shard.shared().clock;
         let plain = CallPolicy::default();
         let policy = options.policy(shard.call().unwrap_or(&plain), || clock.moment());
@@ -337,7 +341,11 @@ impl<'a> Calling<'a> {
     fn ends(&mut self, mut permit: Permit, heard: &mut Heard) -> Option<Box<TurnedAway>> {
         match heard.transport {
             // What is only called unavailable may have been our own network.
-            None if heard.read.finding.verdict == Verdict::Unavailable => {}
+            None if heard.status.is_none()
+                && matches!(
+                    heard.read.finding.verdict,
+                    Verdict::Unavailable | Verdict::Offline
+                ) => {}
             None => permit.answered(self.shard.name()),
             Some(t) if permit.failed(self.shard.name(), &t) => heard.read.finding.be_offline(),
             Some(_) => {}

@@ -57,6 +57,11 @@ impl Client {
         if let Some(t) = options.attempt_timeout {
             *request.timeout_mut() = Some(t);
         }
+        for (name, value) in &self.inner.headers {
+            if !request.headers().contains_key(name) {
+                request.headers_mut().append(name, value.clone());
+            }
+        }
         let known = options.target.clone();
         let route = match known {
             Some(target) => Some((governor.provider_of(&target), target)),
@@ -116,10 +121,12 @@ impl Client {
             };
             permit.head = None;
             let mut read = self.read(&shard, &view, &exchange);
-            let host = request.url().host_str().unwrap_or_default();
+            // A provider is one witness, by whatever host and way it is asked.
             match &exchange {
-                Ok(_) => permit.answered(host),
-                Err(broke) if permit.failed(host, &broke.transport) => read.finding.be_offline(),
+                Ok(_) => permit.answered(shard.name()),
+                Err(broke) if permit.failed(shard.name(), &broke.transport) => {
+                    read.finding.be_offline();
+                }
                 Err(_) => {}
             }
             permit.observe(&read.finding);
@@ -163,7 +170,12 @@ impl Client {
                             }
                             Err(e) => return Err(e.into()),
                         };
-                        match self.plan(&shard, &target, &mut call, &read, again, hooks) {
+                        let plan = match enforced {
+                            true => self.plan(&shard, &target, &mut call, &read, again, hooks),
+                            false if broken.is_none() => Plan::Return,
+                            false => Plan::Fail(Box::new(call.spent(&read.finding))),
+                        };
+                        match plan {
                             Plan::Fail(refusal) => {
                                 let at = shared.clock.moment();
                                 return Err(turned(&shard, *refusal, at, last, broken));

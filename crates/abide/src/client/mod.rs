@@ -19,7 +19,7 @@ use std::time::Duration;
 use abide_core::Moment;
 use abide_core::call::{CallPolicy, Safety};
 use abide_core::queue::Urgency;
-use http::Method;
+use http::{HeaderMap, Method};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::Semaphore;
 
@@ -56,6 +56,8 @@ struct Inner {
     governor: Governor,
     call: CallPolicy,
     max_redirects: u32,
+    /// Of every request that has none of that name.
+    headers: HeaderMap,
     sent: AtomicU64,
     refused: AtomicU64,
 }
@@ -171,6 +173,7 @@ pub struct ClientBuilder {
     governor: Option<Governor>,
     call: CallPolicy,
     max_redirects: u32,
+    headers: HeaderMap,
 }
 
 impl fmt::Debug for ClientBuilder {
@@ -200,6 +203,7 @@ impl Client {
             governor: None,
             call: CallPolicy::default(),
             max_redirects: MAX_REDIRECTS,
+            headers: HeaderMap::new(),
         }
     }
 
@@ -292,6 +296,15 @@ impl Client {
 }
 
 impl ClientBuilder {
+    /// Headers of every request that has none of that name. Give credentials here rather than to
+    /// the HTTP client's builder, whose default headers nobody sees: they go along to wherever a
+    /// redirect leads, and tell no account.
+    #[must_use]
+    pub fn headers(mut self, headers: HeaderMap) -> Self {
+        self.headers = headers;
+        self
+    }
+
     /// Starts from an HTTP client's builder; TLS is set up here all the same.
     #[must_use]
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
@@ -358,6 +371,7 @@ impl ClientBuilder {
                 governor,
                 call: self.call,
                 max_redirects: self.max_redirects,
+                headers: self.headers,
                 sent: AtomicU64::new(0),
                 refused: AtomicU64::new(0),
             }),

@@ -137,12 +137,12 @@ where
             None => Err(Error::Turned(talk.turned(refusal, None, None))),
             Some(Last::Failed(e, _)) if !waited => Err(Error::Inner(e)),
             Some(Last::Failed(_, t)) => Err(Error::Turned(talk.turned(refusal, None, t))),
-            Some(Last::Answer(answer, finding)) if !waited => {
+            Some(Last::Answer(answer, finding)) if !waited && answer.is_untouched() => {
                 let turned = talk.turned(refusal, None, None);
                 Ok(answer.respond(talk, None, finding, Some(turned)))
             }
             Some(Last::Answer(answer, _)) => {
-                let last = answer.last(talk);
+                let last = answer.last();
                 Err(Error::Turned(talk.turned(refusal, Some(last), None)))
             }
         }

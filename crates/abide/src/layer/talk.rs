@@ -1,7 +1,7 @@
 //! One call as the gates see it: all that does not depend on the types of service and bodies.
 
 use abide_core::Verdict;
-use abide_core::call::{Call, Plan};
+use abide_core::call::{Call, Plan, Safety};
 use abide_core::classify::{RequestView, Transport};
 use abide_core::refusal::Refusal;
 use http::{Extensions, HeaderMap, Method, StatusCode, Uri};
@@ -43,7 +43,12 @@ impl Talk {
         let options = options.copied().unwrap_or_default();
         let safety = options.safety;
         // A body is a stream that nobody has read: what only it shows is not known.
-        let safety = safety.unwrap_or_else(|| shard.safety(request.method, place.path, None));
+        let safety = match safety {
+            // Nobody asks here whether it happened: it is a write like any other.
+            Some(Safety::Checked) => Safety::Write,
+            Some(safety) => safety,
+            None => shard.safety(request.method, place.path, None),
+        };
         let base = shard.call().unwrap_or(&told.call);
         let call = Call::to_begin(options.call(base), safety);
         let mut admission = Admission::to(target);
@@ -87,11 +92,6 @@ impl Talk {
         exchange::goes(&self.shard, &self.call);
     }
 
-    /// Whom an answer comes from; a request whose URI is a path shows its provider only.
-    fn host(&self) -> &str {
-        self.uri.host().unwrap_or_else(|| self.shard.name())
-    }
-
     fn view(&self) -> RequestView<'_> {
         RequestView {
             method: &self.method,
@@ -106,7 +106,7 @@ impl Talk {
         headers: &HeaderMap,
         permit: &mut Permit,
     ) -> Head {
-        permit.answered(self.host());
+        permit.answered(self.shard.name());
         let at = self.shard.shared().clock.moment();
         Head::read(&self.shard, &self.view(), (status, headers), at, permit)
     }
@@ -145,7 +145,7 @@ impl Talk {
         let read = match failure {
             Some(t) => {
                 let mut read = Read::of_failure(&self.shard, t);
-                if permit.failed(self.host(), t) {
+                if permit.failed(self.shard.name(), t) {
                     read.finding.be_offline();
                 }
                 read

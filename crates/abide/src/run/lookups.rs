@@ -5,7 +5,9 @@
 //! A lookup makes its calls without patience of their own ([`Lookup::options`]); the run waits.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use abide_core::call::Safety;
@@ -14,7 +16,7 @@ use abide_core::run::{End, Item, LaneId, Run, RunPolicy, Turn};
 use abide_core::{Instant, Verdict};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use crate::call::CallError;
 use crate::chain::ChainError;
@@ -25,6 +27,10 @@ use crate::patience::Patience;
 
 /// Reports that may wait for whoever takes them: a lookup takes longer than taking its report.
 const REPORTS: usize = 64;
+
+/// How long a row waits whose turn comes at a time that nobody knows (a probe is out): short enough
+/// to lose nothing, long enough to cost nothing.
+const NOBODY_KNOWS: Duration = Duration::from_millis(250);
 
 /// An error that may be a refusal.
 pub trait MayBeTurned {
@@ -73,6 +79,8 @@ pub enum Ended<T, E> {
     Found(T),
     /// Its last lookup failed, after its waits.
     Failed(E),
+    /// Its lookup panicked.
+    Panicked,
     /// It was not asked for: the primary provider is asked no more.
     Skipped {
         /// Why.
@@ -184,7 +192,7 @@ impl Lookups {
     ) -> LookedUp
     where
         F: Fn(Lookup) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<T, E>> + Send,
+        A: Future<Output = Result<T, E>> + Send + 'static,
         T: Send + 'static,
         E: MayBeTurned + Send + 'static,
     {
@@ -220,7 +228,7 @@ impl Lookups {
         while let Some((row, ended)) = told.recv().await {
             match &ended {
                 Ended::Found(_) => sum.found += 1,
-                Ended::Failed(_) => sum.failed += 1,
+                Ended::Failed(_) | Ended::Panicked => sum.failed += 1,
                 Ended::Skipped { .. } => sum.skipped += 1,
             }
             take(row, ended);
@@ -262,17 +270,21 @@ impl Shared {
     async fn work<T, E, F, A>(&self, row: Item, lookup: &F) -> (Ended<T, E>, End)
     where
         F: Fn(Lookup) -> A,
-        A: Future<Output = Result<T, E>>,
-        E: MayBeTurned,
+        A: Future<Output = Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: MayBeTurned + Send + 'static,
     {
         loop {
             let asked = Lookup {
                 item: row,
                 options: self.options.clone(),
             };
-            let error = match lookup(asked).await {
-                Ok(found) => return (Ended::Found(found), End::Answered),
-                Err(error) => error,
+            // Apart, so that a lookup that panics costs its row and nothing else.
+            let made = Aborting(tokio::spawn(lookup(asked))).await;
+            let error = match made {
+                Ok(Ok(found)) => return (Ended::Found(found), End::Answered),
+                Ok(Err(error)) => error,
+                Err(_) => return (Ended::Panicked, End::Failed),
             };
             let clock = self.governor.clock();
             let Some(turned) = error.turned().filter(|t| t.provider == self.primary) else {
@@ -281,8 +293,12 @@ impl Shared {
             let refusal = &turned.refusal;
             let now = clock.now();
             let shard = self.governor.provider(&self.primary);
-            let held = shard.view().iter().filter_map(|g| g.closed_until).max();
-            let until = held.or(refusal.retry_at).unwrap_or(now);
+            let own = shard.state();
+            let held = own.retry_at.map(|wall| clock.moment().instant_at(wall));
+            let until = refusal
+                .retry_at
+                .max(held)
+                .unwrap_or_else(|| now.after(NOBODY_KNOWS));
             match refusal.cause {
                 // Only in line: its turn comes, and nobody refused it.
                 None if refusal.kind == RefusalKind::QueueTooLong => {}
@@ -321,5 +337,22 @@ impl Shared {
             Turn::Wait => run.closed(now, self.lane, until, self.patience),
             Turn::GiveUp => Turn::GiveUp,
         }
+    }
+}
+
+/// A task that ends with whoever waits for it.
+struct Aborting<T>(JoinHandle<T>);
+
+impl<T> Future for Aborting<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(cx)
+    }
+}
+
+impl<T> Drop for Aborting<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
