@@ -46,7 +46,15 @@ impl Expression {
     }
 
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
-        self.get().is_some_and(|r| r.is_match(text))
+        !self.is_hopeless(text) && self.get().is_some_and(|r| r.is_match(text))
+    }
+
+    /// Whether it looks for a page and this is none by its first letter: asked of every good answer
+    /// of a provider of JSON, and a search costs ten times as much.
+    fn is_hopeless(&self, text: &[u8]) -> bool {
+        let pattern = self.text.strip_prefix("(?i)").unwrap_or(&self.text);
+        let first = text.trim_ascii_start().first();
+        pattern.starts_with(r"^\s*<") && first.is_some_and(|b| b.is_ascii_graphic() && *b != b'<')
     }
 }
 
@@ -209,6 +217,27 @@ fn checked(text: &str) -> Result<JsonPath, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_page_by_its_first_letter_is_what_the_expression_says_too() {
+        let page = Expression::new(r"(?i)^\s*<(?:!doctype\s+html|html)[\s>]");
+        for text in [
+            "<html>",
+            " \n<!DOCTYPE html>",
+            "{}",
+            " {\"a\":\"<html>\"}",
+            "",
+            "  ",
+            "\u{a0}<html>",
+            "\u{feff}<html>",
+            "\u{b}<html >",
+            "x<html>",
+        ] {
+            let plain = page.get().unwrap().is_match(text.as_bytes());
+            assert_eq!(page.is_match(text.as_bytes()), plain, "{text:?}");
+        }
+        assert!(Expression::new("<html>").is_match(b"x<html>"));
+    }
 
     #[test]
     fn paths_without_bound_are_refused() {
