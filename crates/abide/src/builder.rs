@@ -12,12 +12,13 @@ use abide_profile::{Catalogue, Profile};
 use abide_store::{Memory, Store, StoreError};
 use parking_lot::Mutex;
 
+use crate::broadcast::Broadcast;
 use crate::clock::{Clock, System};
-use crate::events::Broadcast;
 use crate::governor::Governor;
 use crate::names::Names;
 use crate::outage::Guard;
 use crate::policies::{Policies, Treat, Treatment};
+use crate::providers::Shards;
 use crate::shared::{Named, Namer, Profiler, Shared};
 
 /// Builds a [`Governor`].
@@ -163,9 +164,10 @@ impl GovernorBuilder {
             .map(|g| (g.key.clone(), g))
             .collect();
         let names = Names::new((dice.u64(..), dice.u64(..)), store.secret());
-        let providers = Arc::default();
+        let providers: Arc<Shards> = Arc::default();
+        let audience = Arc::downgrade(&providers);
         let shared = Shared {
-            outage: Guard::new(self.outage, self.neutral, &providers),
+            outage: Guard::new(self.outage, self.neutral, audience),
             clock: self.clock,
             store,
             names,

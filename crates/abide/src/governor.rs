@@ -14,10 +14,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::clock::Clock;
 use crate::events::Events;
-use crate::outage::Shards;
 use crate::place::Place;
 use crate::policies::{Policies, Treatment};
-use crate::providers::Found;
+use crate::providers::{Found, Shards};
 use crate::shard::{Handle, Shard};
 use crate::shared::Shared;
 use crate::target::{Target, names_loopback};

@@ -21,6 +21,7 @@ mod account;
 mod admission;
 #[cfg(feature = "blocking")]
 pub mod blocking;
+mod broadcast;
 mod builder;
 mod call;
 mod cause;
@@ -32,7 +33,6 @@ mod error;
 pub mod events;
 mod exchange;
 mod governor;
-mod hashed;
 mod inspect;
 #[cfg(feature = "layer")]
 pub mod layer;

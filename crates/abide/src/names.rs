@@ -9,14 +9,12 @@
 use std::hash::Hasher as _;
 
 use abide_core::Scope;
-use abide_core::gate::{GateSpec, KeyHasher};
+use abide_core::gate::{GateSpec, HashedMap, KeyHasher};
 use abide_store::StoreKey;
 use hmac::{Hmac, Mac};
 use parking_lot::RwLock;
 use sha2::Sha256;
 use siphasher::sip128::{Hasher128, SipHasher13};
-
-use crate::hashed::HashedMap;
 
 /// How many HMACs are remembered: more accounts than most programs have, in half a MiB.
 const REMEMBERED: usize = 8192;

@@ -5,25 +5,23 @@
 //! what is to be told is read first and told afterwards, and each machine ignores what is older
 //! than what it knows.
 
+use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use abide_core::Instant;
 use abide_core::classify::Transport;
 use abide_core::outage::{Leave, Network, Outage, OutageNews, OutagePolicy, OutageProbe};
 use abide_core::provider::News;
-use parking_lot::{Mutex, RwLock};
-use tokio::runtime::Handle;
+use parking_lot::Mutex;
 
-use crate::providers::Providers;
-use crate::shared::Shared;
-
-/// The providers of a governor.
-pub(crate) type Shards = RwLock<Providers>;
+/// Whoever has to hear whether our network is down.
+pub(crate) trait Audience: Send + Sync {
+    /// Hears of a change. No lock of the guard is held meanwhile.
+    fn hear(&self, news: OutageNews);
+}
 
 /// The outage guard of a governor; without a machine it sees nothing.
-#[derive(Debug)]
 pub(crate) struct Guard {
     machine: Option<Mutex<Outage>>,
     /// A name that has nothing to do with any provider.
@@ -31,20 +29,20 @@ pub(crate) struct Guard {
     /// Somebody is asking for it.
     asking: AtomicBool,
     /// Not owned: providers know their governor's guard.
-    shards: Weak<Shards>,
+    audience: Weak<dyn Audience>,
 }
 
 impl Guard {
     pub(crate) fn new(
         policy: Option<OutagePolicy>,
         neutral: Option<String>,
-        shards: &Arc<Shards>,
+        audience: Weak<dyn Audience>,
     ) -> Self {
         Self {
             neutral: neutral.filter(|_| policy.is_some()),
             asking: AtomicBool::new(false),
             machine: policy.map(|p| Mutex::new(Outage::new(p))),
-            shards: Arc::downgrade(shards),
+            audience,
         }
     }
 
@@ -119,34 +117,22 @@ impl Guard {
         } else if was && !offline {
             tracing::info!("our own network is back");
         }
-        let Some(shards) = self.shards.upgrade() else {
-            return;
-        };
-        let all = shards.read().all();
-        for shard in all {
-            if !shard.is_local() {
-                shard.tell(News::Outage(news));
-            }
+        if let Some(audience) = self.audience.upgrade() {
+            audience.hear(news);
         }
     }
-}
 
-/// A provider's name was not found: is it the provider's, or are there no names at all? One
-/// neutral name is asked for at a time, beside the call.
-pub(crate) fn ask_for_neutral_name(shared: &Arc<Shared>) {
-    let guard = &shared.outage;
-    let (Some(name), Ok(runtime)) = (&guard.neutral, Handle::try_current()) else {
-        return;
-    };
-    if guard.asking.swap(true, Ordering::AcqRel) {
-        return;
+    /// The neutral name to be asked for now: one at a time.
+    pub(crate) fn begins_to_ask(&self) -> Option<&str> {
+        let name = self.neutral.as_deref()?;
+        (!self.asking.swap(true, Ordering::AcqRel)).then_some(name)
     }
-    let (name, shared) = (name.clone(), Arc::clone(shared));
-    runtime.spawn(async move {
-        let found = tokio::net::lookup_host((name.as_str(), 443)).await;
-        if found.map_or(0, Iterator::count) == 0 {
-            shared.outage.neutral_dns_failed(shared.clock.now());
+
+    /// Whether that name was found.
+    pub(crate) fn asked(&self, now: Instant, found: bool) {
+        self.asking.store(false, Ordering::Release);
+        if !found {
+            self.change(now, |m| m.neutral_dns_failed(now));
         }
-        shared.outage.asking.store(false, Ordering::Release);
-    });
+    }
 }

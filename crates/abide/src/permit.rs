@@ -17,8 +17,8 @@ use abide_core::{Finding, Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::admission::Admission;
-use crate::outage;
 use crate::shard::{Grant, Handle, Shard, State};
+use crate::shared::ask_for_neutral_name;
 
 /// Leave to send one attempt; it has been stamped as sent.
 #[derive(Debug)]
@@ -272,7 +272,7 @@ impl Permit {
         let now = shared.clock.now();
         shared.outage.failed(now, host, transport, probe);
         if transport.kind == TransportKind::Dns {
-            outage::ask_for_neutral_name(shared);
+            ask_for_neutral_name(shared);
         }
         shared.outage.is_offline()
     }

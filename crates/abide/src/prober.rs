@@ -21,7 +21,6 @@ use crate::governor::Governor;
 use crate::shard::Handle;
 use crate::shared::Shared;
 use crate::state::{View, shown};
-use crate::target::Target;
 
 /// How long a prober looks away from a provider that is well: a failure is noticed a second later.
 const IDLE: Duration = Duration::from_secs(1);
@@ -198,7 +197,7 @@ async fn wait_for(governor: &Governor, shard: &Handle, machine: &Machine) {
     loop {
         let now = governor.clock().now();
         let own = shard.own();
-        let target = Target::of_provider(shard);
+        let target = shard.target();
         let standing = shard.with(|s, now| {
             let views = s.machine.view(now);
             // Only what a probe would wait for: another account's quota is none of its own.

@@ -7,14 +7,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use abide_core::outage::is_loopback;
+use abide_core::gate::HashedMap;
+use abide_core::outage::{OutageNews, is_loopback};
+use abide_core::provider::News;
 use abide_profile::Profile;
 use http::{HeaderMap, Method};
 use parking_lot::RwLock;
 
 use crate::account::account;
-use crate::hashed::HashedMap;
 use crate::names::{Credential, Names};
+use crate::outage::Audience;
 use crate::place::Place;
 use crate::shard::Handle;
 use crate::target::{self, Gates};
@@ -46,6 +48,21 @@ pub(crate) struct Found {
     port: (Option<u16>, u16),
     /// The gates of the account that sent last, where that decides them: most programs have one.
     last: RwLock<Option<(Option<Credential>, Gates)>>,
+}
+
+/// The providers of a governor.
+pub(crate) type Shards = RwLock<Providers>;
+
+impl Audience for Shards {
+    fn hear(&self, news: OutageNews) {
+        // Told one by one, after the list was let go.
+        let all = self.read().all();
+        for shard in all {
+            if !shard.is_local() {
+                shard.tell(News::Outage(news));
+            }
+        }
+    }
 }
 
 impl Found {

@@ -14,18 +14,19 @@ use abide_core::gate::{GateKey, GateSet, GateSpec, MAX_GATES};
 use abide_core::hold::Hold;
 use abide_core::provider::{Action, Event, GateView, News, Pass, Provider, Ticket};
 use abide_core::refusal::Refusal;
-use abide_core::{Instant, Scope, Skew};
+use abide_core::{GateClass, Instant, Scope, Skew};
 use abide_profile::Profile;
 use abide_store::{StoreKey, StoredGate};
-use http::Method;
+use http::{HeaderMap, Method};
 use parking_lot::Mutex;
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Notify, oneshot};
+use url::Url;
 
 use crate::names::{Credential, GateName};
 use crate::persist;
 use crate::shared::Shared;
-use crate::target::{Target, TargetGate};
+use crate::target::{Target, TargetGate, names_loopback};
 
 /// What a waiter is told.
 pub(crate) type Grant = Result<Pass, Box<Refusal>>;
@@ -148,6 +149,32 @@ impl Shard {
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// Where it is called by other ways than its addresses: its root, as nobody.
+    pub(crate) fn target(&self) -> Target {
+        let profile = self.profile();
+        let host = profile.told().hosts.first();
+        let host = host.map_or_else(|| &**self.name(), String::as_str);
+        let url = Url::parse(&format!("https://{host}/")).ok();
+        let target =
+            url.and_then(|url| Target::of(self.shared(), &Method::GET, &url, &HeaderMap::new()));
+        let gates = target.map(|t| t.gates).unwrap_or_else(|| {
+            let plain = [Scope::Provider, Scope::Account].map(|scope| TargetGate {
+                scope,
+                class: GateClass::PLAIN,
+                family: None,
+                cost: 1,
+                part: Credential::default(),
+            });
+            plain.into_iter().collect()
+        });
+        Target {
+            provider: Arc::clone(self.name()),
+            profile: Arc::clone(profile),
+            gates,
+            loopback: names_loopback(self.name()),
+        }
     }
 
     /// The gates as they stand.

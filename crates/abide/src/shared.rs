@@ -13,8 +13,9 @@ use abide_store::{Store, StoreKey, StoredGate};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::broadcast::Broadcast;
 use crate::clock::Clock;
-use crate::events::{self, Broadcast, What};
+use crate::events::{self, What};
 use crate::names::Names;
 use crate::outage::Guard;
 
@@ -142,5 +143,36 @@ impl Shared {
             }
             other => tracing::debug!(provider, event = ?other, "changed"),
         }
+    }
+}
+
+/// A provider's name was not found: is it the provider's, or are there no names at all? One neutral
+/// name is asked for at a time, beside the call.
+pub(crate) fn ask_for_neutral_name(shared: &Arc<Shared>) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        return;
+    };
+    let Some(name) = shared.outage.begins_to_ask().map(str::to_owned) else {
+        return;
+    };
+    let asking = Asking(Arc::clone(shared));
+    runtime.spawn(async move {
+        let found = tokio::net::lookup_host((name.as_str(), 443)).await;
+        asking.ends(found.map_or(0, Iterator::count) > 0);
+    });
+}
+
+/// A question after the neutral name; one that is cut off with its runtime tells nothing.
+struct Asking(Arc<Shared>);
+
+impl Asking {
+    fn ends(&self, found: bool) {
+        self.0.outage.asked(self.0.clock.now(), found);
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.ends(true);
     }
 }

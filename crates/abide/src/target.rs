@@ -17,7 +17,6 @@ use url::Url;
 use crate::account::account;
 use crate::names::{Credential, Names};
 use crate::place::Place;
-use crate::shard::Handle;
 use crate::shared::Shared;
 
 /// Where a request goes, without anything secret.
@@ -118,32 +117,6 @@ impl Target {
     /// What is known of its provider.
     pub const fn profile(&self) -> &Arc<Profile> {
         &self.profile
-    }
-
-    /// Where a provider is called by other ways than its addresses: its root, as nobody.
-    pub(crate) fn of_provider(shard: &Handle) -> Self {
-        let profile = shard.profile();
-        let host = profile.told().hosts.first();
-        let host = host.map_or_else(|| &**shard.name(), String::as_str);
-        let url = Url::parse(&format!("https://{host}/")).ok();
-        let target =
-            url.and_then(|url| Self::of(shard.shared(), &Method::GET, &url, &HeaderMap::new()));
-        let gates = target.map(|t| t.gates).unwrap_or_else(|| {
-            let plain = [Scope::Provider, Scope::Account].map(|scope| TargetGate {
-                scope,
-                class: GateClass::PLAIN,
-                family: None,
-                cost: 1,
-                part: Credential::default(),
-            });
-            plain.into_iter().collect()
-        });
-        Self {
-            provider: Arc::clone(shard.name()),
-            profile: Arc::clone(profile),
-            gates,
-            loopback: names_loopback(shard.name()),
-        }
     }
 
     /// Where all routes of this account go.

@@ -21,7 +21,7 @@ use http::{HeaderMap, Method};
 pub use self::body::{BodyMatch, Parts};
 pub use self::policy::{ClassifyPolicy, HintZero, HoldOn};
 pub use self::retry::RetryOn;
-pub use self::transport::{Phase, Transport, TransportKind, of_failure, of_transport, of_unknown};
+pub use self::transport::{Phase, Transport, TransportKind, of_transport, of_unknown};
 
 use crate::finding::{Finding, Reading};
 use crate::signal::Signal;
@@ -103,6 +103,13 @@ pub fn classify(
     let covers_more = finding.asks.iter().any(|ask| ask.scope != Scope::Request);
     let bare = || verdict == Verdict::Unavailable && policy.hold_on.covers(answer.signal.status);
     finding.holds = scope != Scope::Request && (verdict.is_refusal() || bare()) || covers_more;
+    finding
+}
+
+/// What a failure of the exchange means where a policy has a say in whether it holds.
+pub fn of_failure(transport: &Transport, policy: &ClassifyPolicy) -> Finding {
+    let mut finding = of_transport(transport);
+    finding.holds = policy.hold_on.transport && finding.scope == Scope::Provider;
     finding
 }
 

@@ -4,7 +4,6 @@
 //! pause, so they hold only where a policy wants it. Whether it is our own network that is down is found elsewhere, from
 //! several of them together.
 
-use super::policy::ClassifyPolicy;
 use crate::finding::Finding;
 use crate::verdict::{Health, Scope, Verdict};
 
@@ -58,13 +57,6 @@ pub enum TransportKind {
     Reset,
     /// Anything else.
     Other,
-}
-
-/// What a failure of the exchange means where a policy has a say in whether it holds.
-pub fn of_failure(transport: &Transport, policy: &ClassifyPolicy) -> Finding {
-    let mut finding = of_transport(transport);
-    finding.holds = policy.hold_on.transport && finding.scope == Scope::Provider;
-    finding
 }
 
 /// What a failure means of which nobody knows how far the exchange had come, or whether it was the

@@ -40,9 +40,9 @@ impl KeyHasher {
     }
 }
 
-/// Passes an already hashed key through.
+/// Passes an already hashed key through: hashing it again would only take time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Hashed(u64);
+pub struct Hashed(u64);
 
 impl Hasher for Hashed {
     fn finish(&self) -> u64 {
@@ -58,10 +58,14 @@ impl Hasher for Hashed {
     fn write_u64(&mut self, n: u64) {
         self.0 = n;
     }
+
+    fn write_u128(&mut self, n: u128) {
+        self.0 = (n >> 64) as u64;
+    }
 }
 
 /// A map from an already hashed key.
-pub(crate) type HashedMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Hashed>>;
+pub type HashedMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Hashed>>;
 
 /// What the shell says of one gate a request passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

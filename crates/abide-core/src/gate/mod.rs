@@ -13,8 +13,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub(crate) use episode::Episode;
-pub(crate) use key::HashedMap;
-pub use key::{GateId, GateKey, GateSet, GateSpec, KeyHasher, MAX_GATES};
+pub use key::{GateId, GateKey, GateSet, GateSpec, Hashed, HashedMap, KeyHasher, MAX_GATES};
 pub use lately::Lately;
 
 use crate::breaker::{Admits, Breaker};

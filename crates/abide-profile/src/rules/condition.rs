@@ -4,7 +4,8 @@ use abide_core::signal;
 use http::{HeaderName, Method};
 use serde_json::Value;
 
-use super::lazy::{Expression, Path, Paths};
+use super::absent::Paths;
+use super::lazy::{Expression, Path};
 use super::reader::Reader;
 use super::view::View;
 use crate::format::{Body, Match, Media, Rule, Scalar, Status};

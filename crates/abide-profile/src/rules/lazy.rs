@@ -1,7 +1,6 @@
 //! Expressions that are made when they are first asked for: a catalogue of a hundred providers is
 //! loaded at every start, and a process talks to a few.
 
-use std::cell::Cell;
 use std::sync::OnceLock;
 
 use memchr::memmem;
@@ -9,6 +8,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
+use super::absent::Paths;
 use super::path::Plain;
 use super::view::View;
 
@@ -71,41 +71,6 @@ pub(crate) struct Path {
     made: OnceLock<Made>,
     /// What it shares with the same path of other rules.
     place: Option<usize>,
-}
-
-/// The paths of all rules: many look for the same, and it is looked for once an answer.
-#[derive(Debug, Default)]
-pub(super) struct Paths(Vec<Box<str>>);
-
-/// Which paths are known to have no node in one answer's body, a bit each.
-#[derive(Debug, Default)]
-pub(super) struct Absent {
-    looked: Cell<u64>,
-    absent: Cell<u64>,
-}
-
-impl Paths {
-    fn place(&mut self, text: &str) -> Option<usize> {
-        let known = self.0.iter().position(|t| **t == *text);
-        if known.is_some() || self.0.len() == u64::BITS as usize {
-            return known;
-        }
-        self.0.push(text.into());
-        Some(self.0.len() - 1)
-    }
-}
-
-impl Absent {
-    fn or_look(&self, place: usize, look: impl FnOnce() -> bool) -> bool {
-        let bit = 1 << place;
-        if self.looked.get() & bit == 0 {
-            self.looked.set(self.looked.get() | bit);
-            if look() {
-                self.absent.set(self.absent.get() | bit);
-            }
-        }
-        self.absent.get() & bit != 0
-    }
 }
 
 #[derive(Debug)]

@@ -7,6 +7,7 @@
 //! The work per answer is bounded: at most [`MAX_BODY`] bytes of a body are looked at, parsed
 //! once, by regular expressions and paths whose time is linear in them.
 
+mod absent;
 mod condition;
 mod heads;
 mod index;
@@ -27,10 +28,10 @@ pub(crate) use self::condition::Statuses;
 pub use self::trace::Look;
 pub use self::view::MAX_BODY;
 
+use self::absent::Paths;
 use self::condition::Condition;
 use self::heads::Heads;
 use self::index::Index;
-use self::lazy::Paths;
 use self::quota::Quota;
 use self::reader::Reader;
 use self::view::View;

@@ -4,8 +4,8 @@ use abide_core::finding::{BucketId, Reading};
 use abide_core::signal::is_quota;
 use abide_core::{GateClass, Hint, Instant, Scope};
 
+use super::absent::Paths;
 use super::heads::Heads;
-use super::lazy::Paths;
 use super::reader::Reader;
 use super::view::View;
 use crate::boundary::Boundary;

@@ -7,8 +7,9 @@ use abide_core::signal::{Form, count};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
+use super::absent::Paths;
 use super::heads::{Heads, Lines};
-use super::lazy::{Expression, Path, Paths};
+use super::lazy::{Expression, Path};
 use super::view::View;
 use crate::format::{Source, Unit};
 use crate::problem::{Place, Problem};

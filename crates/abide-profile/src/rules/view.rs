@@ -7,8 +7,8 @@ use abide_core::classify::{Answer, RequestView};
 use http::HeaderMap;
 use serde_json::Value;
 
+use super::absent::Absent;
 use super::heads::{Found, Heads, Lines};
-use super::lazy::Absent;
 use super::whole;
 
 /// What a body must be no larger than to be parsed as JSON; more is looked at as text only. It

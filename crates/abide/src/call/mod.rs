@@ -222,7 +222,7 @@ impl Governor {
         let shard = self.provider(provider);
         let target = match &options.target {
             Some(target) => target.clone(),
-            None => Target::of_provider(&shard),
+            None => shard.target(),
         };
         let mut calling = Calling::new(&shard, target, options);
         let mut failed: Option<(E, Heard)> = None;
@@ -276,7 +276,7 @@ impl Governor {
     /// It opens and lengthens holds, and ends none, since nobody knows when its request was sent.
     pub fn report(&self, provider: &str, said: &Said) {
         let shard = self.provider(provider);
-        let target = Target::of_provider(&shard);
+        let target = shard.target();
         let at = self.clock().moment();
         let finding = said.hear(&shard, &Method::GET, at).read.finding;
         shard.with(|s, now| {
