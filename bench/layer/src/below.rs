@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::task::{Context, Poll};
 
-use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response};
 use http_body_util::Empty;
 use tower_service::Service;
@@ -22,10 +21,6 @@ impl Service<Request<()>> for Noop {
     }
 
     fn call(&mut self, _: Request<()>) -> Self::Future {
-        let mut answer = Response::new(Empty::new());
-        // Nothing that the rules of a provider of JSON have to look into.
-        let media = HeaderValue::from_static("application/octet-stream");
-        answer.headers_mut().insert(CONTENT_TYPE, media);
-        ready(Ok(answer))
+        ready(Ok(Response::new(Empty::new())))
     }
 }

@@ -113,7 +113,7 @@ fn request(url: &str, credential: Option<&str>) -> Request<()> {
         request = request.header(http::header::AUTHORIZATION, credential);
     }
     request
-        .header(http::header::ACCEPT, "*/*")
+        .header(http::header::ACCEPT, "application/json")
         .header(http::header::ACCEPT_ENCODING, "gzip, br")
         .header(http::header::USER_AGENT, "bench/1.0 (me@example.org)")
         .header("x-request-id", "0123456789abcdef")

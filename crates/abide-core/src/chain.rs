@@ -14,6 +14,7 @@
 //! An answer of any but the first member that could have answered is *degraded* if somebody
 //! before it was refused or down: it may be shown, never be bound as the first one's.
 
+use crate::refusal::{Refusal, RefusalKind};
 use crate::verdict::Verdict;
 
 /// Where a member is.
@@ -44,6 +45,19 @@ pub struct Ended {
     pub verdict: Verdict,
     /// Its breaker is open, or it is held for an outage: it is known to be down.
     pub is_down: bool,
+}
+
+impl Ended {
+    /// The end of a call that was turned away. Who was turned away unsent for want of time was as
+    /// good as refused: somebody else's quota is no way around a queue.
+    pub fn of(refusal: &Refusal, is_down: bool) -> Self {
+        let verdict = refusal.cause.unwrap_or(match refusal.kind {
+            RefusalKind::BreakerOpen => Verdict::Unavailable,
+            RefusalKind::CostTooLarge | RefusalKind::Closed => Verdict::ClientError,
+            _ => Verdict::RateLimited,
+        });
+        Self { verdict, is_down }
+    }
 }
 
 /// What to do next.

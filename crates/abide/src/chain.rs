@@ -232,12 +232,14 @@ impl<Q, T, E> Chain<Q, T, E> {
             let ended = self.governor.call_with(&link.provider, &options, ask).await;
             let handle = self.governor.provider(&link.provider);
             let by = Arc::clone(handle.name());
-            let verdict = match &ended {
-                Ok(_) => Verdict::Success,
-                Err(error) => verdict(error),
+            let end = match &ended {
+                Ok(_) => Ended {
+                    verdict: Verdict::Success,
+                    is_down: false,
+                },
+                Err(error) => Ended::of(&error.turned().refusal, handle.is_down()),
             };
-            let is_down = ended.is_err() && handle.is_down();
-            let next = machine.ended(Ended { verdict, is_down });
+            let next = machine.ended(end);
             match (ended, next) {
                 (Ok(value), next) => {
                     let degraded = matches!(next, Next::Return { degraded: true, .. });
@@ -295,17 +297,4 @@ fn earliest<E>(ends: &[Option<ChainError<E>>]) -> Option<Instant> {
         .filter(|r| r.is_rate_limited())
         .filter_map(|r| r.retry_at)
         .min()
-}
-
-/// What a member's end means to the chain. Who was turned away unsent for want of time was as
-/// good as refused: somebody else's quota is no way around a queue.
-fn verdict<E>(error: &CallError<E>) -> Verdict {
-    if let Some(cause) = error.cause() {
-        return cause;
-    }
-    match error.turned().refusal.kind {
-        RefusalKind::BreakerOpen => Verdict::Unavailable,
-        RefusalKind::CostTooLarge | RefusalKind::Closed => Verdict::ClientError,
-        _ => Verdict::RateLimited,
-    }
 }

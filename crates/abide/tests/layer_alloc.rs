@@ -103,7 +103,7 @@ fn a_credential_costs_no_allocation() {
     let with = || {
         Request::get("https://api.example.org/items")
             .header(AUTHORIZATION, "Bearer s3cr3t")
-            .header(ACCEPT, "*/*")
+            .header(ACCEPT, "application/json")
             .body(())
             .unwrap()
     };

@@ -12,11 +12,13 @@
 //! its place in line.
 
 mod lane;
+mod lookup;
 
 use std::time::Duration;
 
 use lane::Lane;
 pub use lane::{Closing, LaneId, Stop};
+pub use lookup::Step;
 
 use crate::refusal::Refusal;
 use crate::time::Instant;

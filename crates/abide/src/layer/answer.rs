@@ -40,9 +40,18 @@ impl<RB: http_body::Body> Answer<RB> {
         }
     }
 
+    /// What was seen of its body: all of it, where it had ended with its head.
+    fn nothing(&self) -> Sampled<RB::Data, RB::Error> {
+        let mut nothing = Sampled::default();
+        if let Source::Direct { body } = &self.body {
+            nothing.ended = body.is_end_stream();
+        }
+        nothing
+    }
+
     /// What it means for the call.
     pub(super) fn read(&self, talk: &Talk) -> Read {
-        let nothing = Sampled::default();
+        let nothing = self.nothing();
         let (sampled, trailers) = match &self.kept {
             Some(kept) => (&kept.sampled, kept.trailers.as_ref()),
             None => (&nothing, None),
@@ -61,7 +70,7 @@ impl<RB: http_body::Body> Answer<RB> {
         finding: Finding,
         turned: Option<Box<TurnedAway>>,
     ) -> Response<Body<RB>> {
-        let nothing = Sampled::default();
+        let nothing = self.nothing();
         let sampled = self.kept.as_ref().map_or(&nothing, |kept| &kept.sampled);
         let headers = &self.parts.headers;
         let watch = permit.as_ref().and_then(|_| {

@@ -221,7 +221,8 @@ where
         let talk = this.talk.as_mut()?;
         let (parts, body) = response.into_parts();
         let head = talk.head(parts.status, &parts.headers, &mut permit);
-        if head.wants == Wants::Before {
+        // A body that ended with its head is seen already.
+        if head.wants == Wants::Before && !body.is_end_stream() {
             let looking = Looking::new(parts, body, head, talk);
             this.state.set(State::Looking {
                 looking: Some(Box::new((looking, permit))),

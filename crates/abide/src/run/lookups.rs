@@ -11,8 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use abide_core::call::Safety;
-use abide_core::refusal::{Refusal, RefusalKind};
-use abide_core::run::{End, Item, LaneId, Run, RunPolicy, Turn};
+use abide_core::run::{End, Item, LaneId, Run, RunPolicy, Step};
 use abide_core::{Instant, Verdict};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -28,9 +27,12 @@ use crate::patience::Patience;
 /// Reports that may wait for whoever takes them: a lookup takes longer than taking its report.
 const REPORTS: usize = 64;
 
-/// How long a row waits whose turn comes at a time that nobody knows (a probe is out): short enough
-/// to lose nothing, long enough to cost nothing.
-const NOBODY_KNOWS: Duration = Duration::from_millis(250);
+/// A timer counts whole milliseconds: sleeping for less would not let time pass.
+const TICK: Duration = Duration::from_millis(1);
+
+/// How often a worker without a row looks whether a lane has a hand free again, where no opening
+/// is known: workers are no more than hands, so it is seldom.
+const HAND: Duration = Duration::from_millis(50);
 
 /// An error that may be a refusal.
 pub trait MayBeTurned {
@@ -152,7 +154,6 @@ struct Shared {
     primary: Arc<str>,
     run: Mutex<Run>,
     lane: LaneId,
-    patience: Duration,
     options: CallOptions,
 }
 
@@ -204,7 +205,6 @@ impl Lookups {
             primary: self.primary,
             run: Mutex::new(self.run),
             lane: self.lane,
-            patience: self.policy.patience,
             options: self.options,
         });
         let (tell, mut told) = mpsc::channel(REPORTS);
@@ -262,8 +262,8 @@ impl Shared {
                 run.next_opening(now)
             };
             // The lane has no hand free, or is closed for a while.
-            let nap = opens.map_or(Duration::from_millis(50), |at| at.since(now));
-            tokio::time::sleep(nap.max(Duration::from_millis(1))).await;
+            let nap = opens.map_or(HAND, |at| at.since(now));
+            tokio::time::sleep(nap.max(TICK)).await;
         }
     }
 
@@ -290,52 +290,15 @@ impl Shared {
             let Some(turned) = error.turned().filter(|t| t.provider == self.primary) else {
                 return (Ended::Failed(error), End::Failed);
             };
-            let refusal = &turned.refusal;
             let now = clock.now();
-            let shard = self.governor.provider(&self.primary);
-            let own = shard.state();
+            let own = self.governor.provider(&self.primary).state();
             let held = own.retry_at.map(|wall| clock.moment().instant_at(wall));
-            let until = refusal
-                .retry_at
-                .max(held)
-                .unwrap_or_else(|| now.after(NOBODY_KNOWS));
-            match refusal.cause {
-                // Only in line: its turn comes, and nobody refused it.
-                None if refusal.kind == RefusalKind::QueueTooLong => {}
-                Some(Verdict::NotFound | Verdict::ClientError | Verdict::AuthError) => {
-                    return (Ended::Failed(error), End::Answered);
-                }
-                Some(Verdict::Unavailable) if held.is_none() => {
-                    let end = End::Unavailable {
-                        open: false,
-                        retry_at: refusal.retry_at,
-                    };
-                    return (Ended::Failed(error), end);
-                }
-                _ => {
-                    let end = End::Refused(Box::new(refusal.clone()));
-                    if self.turn(now, row, until, refusal) == Turn::GiveUp {
-                        return (Ended::Failed(error), end);
-                    }
-                }
+            let refusal = &turned.refusal;
+            let step = self.run.lock().turned(now, self.lane, row, refusal, held);
+            match step {
+                Step::Over(end) => return (Ended::Failed(error), end),
+                Step::Again(at) => tokio::time::sleep(at.since(now).max(TICK)).await,
             }
-            let nap = until.since(now).max(Duration::from_millis(1));
-            tokio::time::sleep(nap).await;
-        }
-    }
-
-    /// Whether a refusal is waited out.
-    fn turn(&self, now: Instant, row: Item, until: Instant, refusal: &Refusal) -> Turn {
-        if matches!(
-            refusal.cause,
-            Some(Verdict::QuotaExhausted | Verdict::Banned)
-        ) {
-            return Turn::GiveUp;
-        }
-        let mut run = self.run.lock();
-        match run.refused(now, self.lane, row, until) {
-            Turn::Wait => run.closed(now, self.lane, until, self.patience),
-            Turn::GiveUp => Turn::GiveUp,
         }
     }
 }
