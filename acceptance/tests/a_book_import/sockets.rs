@@ -191,7 +191,6 @@ async fn a18_an_import_over_the_wire_is_asked_twelve_times_and_a_second_one_serv
     let told = reason.contains("openlibrary") && reason.contains("try again");
     assert!(told, "{reason}");
     // A streak is one import's own.
-    tokio::time::sleep(ms(50)).await;
     let (rows, _) = import(&program, &client, &server.url(), 200).await;
     assert!(rows.iter().all(|r| r.outcome == Outcome::Done));
     assert_eq!(came.count(), 212);
