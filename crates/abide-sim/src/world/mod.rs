@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use abide_core::{Instant, Moment, WallTime};
+use abide_core::Instant;
 use fastrand::Rng;
 
 pub use ending::Ending;
@@ -31,9 +31,6 @@ use crate::policy::Job;
 use crate::provider::Provider;
 use driver::Driver;
 use wire::{Happening, Wire};
-
-/// The wall clock at the origin of virtual time: an even second.
-const EPOCH: i64 = 1_773_144_000;
 
 /// How often things may happen at one instant before the world is taken to spin.
 const SPIN: u32 = 1_000_000;
@@ -109,7 +106,7 @@ impl World {
             return self.driver.wake(self.now);
         };
         self.events.pop();
-        let moment = moment(self.now);
+        let moment = self.plan.moment(self.now);
         match happening {
             Happening::Depart(trip) => self.wire.depart(moment, trip),
             Happening::Arrive(trip) => {
@@ -147,7 +144,7 @@ impl World {
     fn report(self) -> Report {
         let job = |items: u64| {
             Job::new(items, self.plan.trip)
-                .starting(moment(Instant::ORIGIN))
+                .starting(self.plan.moment(Instant::ORIGIN))
                 .with_workers(u64::from(self.plan.in_hand))
         };
         let oracle: Vec<Duration> = (self.driver.items_by_site().into_iter())
@@ -156,9 +153,4 @@ impl World {
             .collect();
         report::sum_up(self.driver, &self.wire.providers, &oracle)
     }
-}
-
-fn moment(now: Instant) -> Moment {
-    let wall = WallTime::from_unix_secs(EPOCH).after(now.since(Instant::ORIGIN));
-    Moment::new(now, wall)
 }

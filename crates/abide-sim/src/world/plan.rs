@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use abide_core::ClassifyPolicy;
 use abide_core::breaker::BreakerPolicy;
 use abide_core::call::{CallPolicy, Queueing};
 use abide_core::policy::ProviderPolicy;
 use abide_core::run::RunPolicy;
+use abide_core::{ClassifyPolicy, Instant, Moment, WallTime};
+
+/// The wall clock at the origin of virtual time, unless a plan begins later: an even minute.
+const EPOCH: i64 = 1_773_144_000;
 
 /// The run and the network it goes over.
 #[derive(Clone, Debug)]
@@ -22,6 +25,8 @@ pub struct Plan {
     pub timeout: Duration,
     /// Virtual time after which the run is abandoned and what is left counts as lost.
     pub at_most: Duration,
+    /// How long after an even minute on the wall clock the run begins.
+    pub begins: Duration,
     /// The gates.
     pub gates: ProviderPolicy,
     /// Each item's call.
@@ -51,6 +56,7 @@ impl Plan {
             jitter: 0.0,
             timeout: Duration::from_secs(30),
             at_most: Duration::from_secs(7 * 86_400),
+            begins: Duration::ZERO,
             gates,
             call,
             run,
@@ -63,5 +69,11 @@ impl Plan {
     pub const fn jittered(mut self, part: f64) -> Self {
         self.jitter = part;
         self
+    }
+
+    /// An instant of the run with its time on the wall clock.
+    pub(super) fn moment(&self, now: Instant) -> Moment {
+        let begun = WallTime::from_unix_secs(EPOCH).after(self.begins);
+        Moment::new(now, begun.after(now.since(Instant::ORIGIN)))
     }
 }

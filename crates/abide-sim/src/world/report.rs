@@ -30,6 +30,8 @@ pub struct SiteReport {
     pub sent_inside_hold: u64,
     /// The truth: bans.
     pub bans: u64,
+    /// The truth: the most requests within 100 ms after a hold's end.
+    pub peak_burst: u64,
     /// The truth: items reported done that were never accepted.
     pub never_accepted: u64,
 }
@@ -99,6 +101,7 @@ pub(super) fn sum_up(driver: Driver, providers: &[Provider], oracle: &[Duration]
             refused: truth.refused,
             sent_inside_hold: truth.sent_inside_hold,
             bans: truth.bans,
+            peak_burst: truth.peak_burst_after_hold,
             ..SiteReport::default()
         });
         report.left_over = driver.left_over(ended);

@@ -1,0 +1,49 @@
+//! Shows rows, writes them, and holds them against what they must reach.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+
+use crate::row::Row;
+
+/// One line a row.
+pub(crate) fn line(row: Option<&Row>) {
+    let Some(r) = row else { return };
+    println!(
+        "{:9} {:6} {:6.3} x  {:8.2} s of {:8.2}  refused {:4}  done {:5} skipped {:4} failed {:3}  inside {} lost {} bans {} burst {}",
+        r.scenario,
+        r.controller,
+        r.ratio,
+        r.seconds,
+        r.oracle_seconds,
+        r.refused,
+        r.done,
+        r.skipped,
+        r.failed,
+        r.sent_inside_hold,
+        r.lost,
+        r.bans,
+        r.peak_burst_after_hold,
+    );
+}
+
+/// Writes `{"rows": […]}`.
+pub(crate) fn write(file: &Path, rows: &[Row]) -> Result<()> {
+    let text = serde_json::to_string_pretty(&json!({ "rows": rows }))?;
+    fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Fails when a row misses what it must reach.
+pub(crate) fn check(rows: &[Row]) -> Result<()> {
+    let bad: Vec<&str> = rows
+        .iter()
+        .filter(|r| r.lost + r.sent_inside_hold + r.never_accepted > 0)
+        .map(|r| r.scenario.as_str())
+        .collect();
+    if !bad.is_empty() {
+        bail!("lost items or sends inside a hold: {}", bad.join(", "));
+    }
+    Ok(())
+}
