@@ -1,20 +1,45 @@
 //! How many requests a gate has on the wire, and how many it may have.
 //!
-//! Into the unknown a gate starts gently, whatever the worker count: it lets out at most two
-//! unanswered requests more than have come back well together before. A provider that bans for
-//! the third request inside a hold counts the siblings on the wire, so thirty-two workers must
-//! not all be out when the first refusal comes.
+//! Into the unknown a gate starts gently, whatever the worker count. A provider that bans for the
+//! third request inside a hold counts the siblings on the wire, and a hidden limit refuses as
+//! many requests as are out when it is met; most such limits are small, and met early. So for a
+//! quarter of a second two are out and no more (at any round trip of 20 ms or more that is less
+//! than any limit above a hundred a second bears), then twice as many as have come back well
+//! together, a while longer no more than sixteen, and then as many as there are places.
+//!
+//! The time lost by that is 0.3 s at a round trip of 20 ms, and three round trips where they are
+//! long: nothing in a run of minutes.
 
-/// How many unanswered requests more than have come back well together may be out.
-const STEP: u32 = 2;
+use crate::time::Instant;
+
+/// How many may be out at first.
+const FIRST: u32 = 2;
+/// How long no more than that are.
+const CAREFUL: u32 = ticks(230);
+/// How many may be out until [`MODEST`] is over.
+const FEW: u32 = 16;
+const MODEST: u32 = ticks(370);
+
+/// Ticks of about a millisecond: a shift is all they cost on the path of every request.
+const fn ticks(millis: u32) -> u32 {
+    ((millis as u64 * 1_000_000) >> 20) as u32
+}
+
+/// The low bits of an instant in ticks: differences are right for seven weeks.
+#[inline]
+const fn tick(now: Instant) -> u32 {
+    (now.as_nanos() >> 20) as u32
+}
 
 /// The places on the wire of one gate.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlight {
     count: u32,
     most: u32,
-    /// The most that came back well together; `u32::MAX` switches the gentle start off.
-    well: u32,
+    /// How many the gentle start allows by now; `u32::MAX` switches it off.
+    gentle: u32,
+    /// When the first went out, in ticks.
+    began: u32,
 }
 
 impl InFlight {
@@ -22,20 +47,36 @@ impl InFlight {
         Self {
             count: 0,
             most,
-            well: if gentle { 0 } else { u32::MAX },
+            gentle: if gentle { FIRST } else { u32::MAX },
+            began: 0,
         }
     }
 
     #[inline]
     pub(crate) const fn has_room(&self) -> bool {
-        self.count < self.most && self.count < self.well.saturating_add(STEP)
+        self.count < self.most && self.count < self.gentle
+    }
+
+    /// Whether there would be a place if there were `most`.
+    pub(crate) const fn would_have_room(&self, most: u32) -> bool {
+        self.count < most && self.count < self.gentle
     }
 
     /// Takes a place; returns how many are out, this one included.
     #[inline]
-    pub(crate) const fn enter(&mut self) -> u32 {
+    pub(crate) const fn enter(&mut self, now: Instant) -> u32 {
+        if self.count == 0 && self.gentle == FIRST {
+            self.begin(now);
+        }
         self.count += 1;
         self.count
+    }
+
+    const fn begin(&mut self, now: Instant) {
+        // What began is never told by a zero.
+        if self.began == 0 {
+            self.began = tick(now) | 1;
+        }
     }
 
     #[inline]
@@ -43,25 +84,41 @@ impl InFlight {
         self.count = self.count.saturating_sub(1);
     }
 
-    /// A request that was one of `together` on the wire came back well.
+    /// A request that was one of `together` on the wire came back well at `now`.
     #[inline]
-    pub(crate) const fn came_back(&mut self, together: u32) {
-        if together > self.well {
-            self.well = together;
+    pub(crate) const fn came_back(&mut self, now: Instant, together: u32) {
+        if together.saturating_mul(2) > self.gentle {
+            self.widen(now, together);
         }
     }
 
-    /// A refusal opened an episode: what came back well together counts half.
+    const fn widen(&mut self, now: Instant, together: u32) {
+        let age = tick(now).wrapping_sub(self.began);
+        if age < CAREFUL {
+            return;
+        }
+        let next = together.saturating_mul(2);
+        let next = if age < MODEST && next > FEW { FEW } else { next };
+        // The last number stands for no gentle start at all.
+        let next = if next == u32::MAX { next - 1 } else { next };
+        if next > self.gentle {
+            self.gentle = next;
+        }
+    }
+
+    /// A refusal opened an episode: half as many may be out.
     pub(crate) const fn refused(&mut self) {
-        if self.well != u32::MAX {
-            self.well /= 2;
+        if self.gentle != u32::MAX {
+            let half = self.gentle / 2;
+            self.gentle = if half < FIRST { FIRST } else { half };
         }
     }
 
     /// Nothing could come back for a while: what came back well together before counts no more.
     pub(crate) const fn begin_anew(&mut self) {
-        if self.well != u32::MAX {
-            self.well = 0;
+        if self.gentle != u32::MAX {
+            self.gentle = FIRST;
+            self.began = 0;
         }
     }
 
@@ -72,7 +129,10 @@ impl InFlight {
     /// Counts add when gates merge; the smaller proof of harmlessness stays.
     pub(crate) fn absorb(&mut self, other: &Self) {
         self.count += other.count;
-        self.well = self.well.min(other.well);
+        if other.gentle < self.gentle {
+            self.gentle = other.gentle;
+            self.began = other.began;
+        }
     }
 
     pub(crate) const fn change(&mut self, most: u32) {
@@ -84,19 +144,42 @@ impl InFlight {
 mod tests {
     use super::*;
 
+    const fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
     #[test]
-    fn at_most_two_more_than_came_back_well_together() {
+    fn two_at_first_then_twice_as_many_as_came_back_well_together() {
         let mut f = InFlight::new(32, true);
-        assert_eq!((f.enter(), f.enter()), (1, 2));
+        assert_eq!((f.enter(at(0)), f.enter(at(0))), (1, 2));
         assert!(!f.has_room());
         f.leave();
-        f.came_back(2);
-        f.enter();
-        f.enter();
-        f.enter();
-        assert!(
-            !f.has_room(),
-            "four are out: two came back well together, and two more"
-        );
+        f.came_back(at(20), 2);
+        f.enter(at(20));
+        assert!(!f.has_room(), "a quarter of a second is not over");
+        f.leave();
+        f.came_back(at(260), 2);
+        for _ in 0..3 {
+            assert!(f.has_room());
+            f.enter(at(260));
+        }
+        assert!(!f.has_room(), "four are out: two came back well together");
+    }
+
+    #[test]
+    fn sixteen_for_a_moment_and_then_all() {
+        let mut f = InFlight::new(64, true);
+        f.enter(at(0));
+        f.came_back(at(300), 12);
+        let room = |f: &mut InFlight| {
+            let before = f.count();
+            while f.has_room() {
+                f.enter(at(400));
+            }
+            f.count() - before
+        };
+        assert_eq!(room(&mut f), 15);
+        f.came_back(at(400), 32);
+        assert_eq!(room(&mut f), 48);
     }
 }

@@ -33,6 +33,7 @@ pub mod refusal;
 pub mod run;
 pub mod signal;
 pub mod time;
+mod trip;
 pub mod verdict;
 
 pub use allowance::AllowancePolicy;

@@ -5,14 +5,19 @@
 
 mod aimd;
 mod interval;
+mod learn;
+mod width;
 
 use std::fmt;
 use std::time::Duration;
 
 pub use aimd::Aimd;
 pub use interval::{Interval, IntervalPolicy};
+pub use learn::Learner;
+pub(crate) use width::Width;
 
-use crate::time::Instant;
+use crate::pace::Window;
+use crate::time::{Instant, Moment};
 
 /// Which controller a gate gets when it is refused.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,9 +25,11 @@ use crate::time::Instant;
 pub enum Adaptive {
     /// None: the pace is what the windows say.
     Off,
-    /// The one that looks for the highest rate the provider bears ([`Aimd`]). The default, since
-    /// it gives back most of what a refusal took.
+    /// The one that infers the limit from what is refused ([`Learner`]). The default, since it
+    /// comes closest to what the provider bears, at the price of a few refusals.
     #[default]
+    Learn,
+    /// The one that looks for the highest rate the provider bears ([`Aimd`]).
     Aimd,
     /// The one that backs away in known steps ([`Interval`]).
     Interval(IntervalPolicy),
@@ -36,9 +43,15 @@ impl Adaptive {
 
     /// The controller of a gate at its first refusal, `accepted` requests having come back well
     /// since `began`.
-    pub(crate) fn controller(&self, accepted: u32, began: Instant) -> Option<Box<dyn Controller>> {
+    pub(crate) fn controller(
+        &self,
+        accepted: u32,
+        began: Instant,
+        clock: Option<Moment>,
+    ) -> Option<Box<dyn Controller>> {
         match self {
             Self::Off => None,
+            Self::Learn => Some(Box::new(Learner::after(accepted, began, clock))),
             Self::Aimd => Some(Box::new(Aimd::after(accepted, began))),
             Self::Interval(policy) => Some(Box::new(Interval::new(policy.clone()))),
         }
@@ -64,6 +77,27 @@ pub trait Controller: fmt::Debug + Send {
     /// The interval between two units to keep; `None` while nothing is known against sending
     /// freely.
     fn interval(&self) -> Option<Duration>;
+
+    /// A window to keep from now on in place of the interval, where it is another than before;
+    /// what was sent is counted in it already.
+    fn window(&mut self, _now: Instant) -> Option<Window> {
+        None
+    }
+
+    /// Whether a window is kept in place of the interval.
+    fn has_window(&self) -> bool {
+        false
+    }
+
+    /// How many may be out at once.
+    fn places(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// When a refusal that says nothing is over, where that is known.
+    fn back_at(&self, _now: Instant) -> Option<Instant> {
+        None
+    }
 
     /// Whether a refusal begins a whole interval: nothing goes before it is over, however short
     /// the hold is.

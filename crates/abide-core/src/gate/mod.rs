@@ -8,6 +8,7 @@
 mod episode;
 mod key;
 mod lately;
+mod steer;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,9 +16,9 @@ use std::time::Duration;
 pub(crate) use episode::Episode;
 pub use key::{GateId, GateKey, GateSet, GateSpec, Hashed, HashedMap, KeyHasher, MAX_GATES};
 pub use lately::Lately;
+pub(crate) use steer::Steer;
 
 use crate::breaker::{Admits, Breaker};
-use crate::control::Controller;
 use crate::hold::Hold;
 use crate::inflight::InFlight;
 use crate::lease::Lease;
@@ -53,6 +54,32 @@ pub(crate) enum Noted {
     Healed,
 }
 
+/// The gate that a slot turned out to be, if it did: half the size of an `Option`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Alias(u32);
+
+impl Alias {
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    pub(crate) const fn to(gate: u32) -> Self {
+        Self(gate)
+    }
+
+    #[inline]
+    pub(crate) const fn get(self) -> Option<u32> {
+        if self.0 == u32::MAX {
+            None
+        } else {
+            Some(self.0)
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn is_none(self) -> bool {
+        self.0 == u32::MAX
+    }
+}
+
 /// All state of one limit.
 ///
 /// What every plain request touches comes first and fills four lines of memory: with many
@@ -64,7 +91,7 @@ pub(crate) struct Gate {
     /// Passes and waiters that name this slot.
     pub(crate) users: u32,
     /// The gate this one turned out to be.
-    pub(crate) alias: Option<u32>,
+    pub(crate) alias: Alias,
     pub(crate) inflight: InFlight,
     pub(crate) scope: Scope,
     pub(crate) class: GateClass,
@@ -80,7 +107,8 @@ pub(crate) struct Gate {
     pub(crate) free_at: Instant,
     /// What came back well lately, for the learner that a refusal brings in.
     pub(crate) lately: Lately,
-    pub(crate) control: Option<Box<dyn Controller>>,
+    /// What was learned from answers.
+    pub(crate) steer: Option<Box<Steer>>,
     /// Failures since the last success; 0 while healthy.
     pub(crate) failures: u32,
     /// When an answer last proved the provider well.
@@ -107,7 +135,7 @@ impl Gate {
             key: spec.key,
             family: spec.family,
             users: 0,
-            alias: None,
+            alias: Alias::NONE,
             aliased: 0,
             revision: 0,
             hold: None,
@@ -116,7 +144,7 @@ impl Gate {
             inflight: InFlight::new(policy.concurrency, policy.gentle),
             queue: Queue::default(),
             watch: BTreeSet::new(),
-            control: None,
+            steer: None,
             failures: 0,
             last_success: None,
             lease: policy.leased.then(Box::default),
@@ -142,7 +170,13 @@ impl Gate {
     /// What a request of `cost` waits for, were it first in line; one that is not `paced` waits
     /// for nothing that is our plan.
     #[inline]
-    pub(crate) fn block(&self, now: Instant, cost: u32, paced: bool) -> Block {
+    pub(crate) fn block(
+        &self,
+        now: Instant,
+        cost: u32,
+        paced: bool,
+        policy: &GatePolicy,
+    ) -> Block {
         if let Some(h) = &self.hold
             && h.is_active(now)
         {
@@ -161,7 +195,7 @@ impl Gate {
         {
             return Block::Probe(t);
         }
-        if !self.inflight.has_room() || (self.provisional && self.inflight.count() > 0) {
+        if !self.has_room(now, policy) || (self.provisional && self.inflight.count() > 0) {
             return Block::Return;
         }
         if !paced {
@@ -218,7 +252,7 @@ impl Gate {
         let untroubled = self.alias.is_none()
             && !self.provisional
             && self.episode.is_none()
-            && self.control.is_none()
+            && self.steer.is_none()
             && self.failures == 0
             && self.queue.is_empty()
             && self.breaker.as_ref().is_none_or(|b| !b.is_open());
@@ -227,7 +261,7 @@ impl Gate {
         }
         self.users = self.users.saturating_sub(1);
         self.leave(now);
-        self.inflight.came_back(together);
+        self.inflight.came_back(now, together);
         self.lately.add(sent);
         if health == Health::Success {
             self.last_success = Some(now);
@@ -295,18 +329,6 @@ impl Gate {
             && self.queue.is_empty()
             && self.pace.is_idle(now)
             && self.breaker.as_ref().is_none_or(|b| !b.is_open())
-    }
-
-    /// The controller, made at the first refusal.
-    pub(crate) fn control(&mut self, policy: &GatePolicy) -> Option<&mut Box<dyn Controller>> {
-        if policy.adaptive.is_off() {
-            return None;
-        }
-        if self.control.is_none() {
-            let (count, since) = self.lately.told();
-            self.control = policy.adaptive.controller(count, since);
-        }
-        self.control.as_mut()
     }
 
     /// The adaptive interval in force, for the store and for people.

@@ -93,6 +93,21 @@ impl Gcra {
         Instant::from_nanos(self.tat.saturating_sub(spare))
     }
 
+    /// As [`earliest`](Self::earliest), where arrivals vary by `lag` nanoseconds: as much of the
+    /// burst is kept back. An interval without a burst is a plan and not a bucket, and is kept as
+    /// it is.
+    #[inline]
+    pub(crate) const fn earliest_late(&self, cost: u32, lag: u32) -> Instant {
+        let at = self.earliest(cost).as_nanos();
+        let lag = lag as u64;
+        let most = if self.spare < self.interval {
+            self.spare
+        } else {
+            self.interval
+        };
+        Instant::from_nanos(at.saturating_add(if lag < most { lag } else { most }))
+    }
+
     /// Pays `cost` at `now` for a slot that was due `at`.
     #[inline]
     pub(crate) const fn charge(&mut self, now: Instant, at: Instant, cost: u32) {

@@ -68,12 +68,36 @@ impl Window {
         }
     }
 
-    #[inline]
-    fn earliest(&self, cost: u32) -> Instant {
+    fn charge(&mut self, now: Instant, due: Instant, cost: u32, lag: u32) -> bool {
         match self {
-            Self::Gcra(w) => w.earliest(cost),
+            Self::Gcra(w) => w.charge(now, due, cost),
+            Self::Fixed(w) => return w.charge(now, cost),
+            Self::Sliding(w) => w.charge_late(now, due, cost, lag),
+        }
+        false
+    }
+
+    fn refund(&mut self, at: Instant, cost: u32) {
+        match self {
+            Self::Gcra(w) => w.refund(at, cost),
+            Self::Fixed(w) => w.refund(at, cost),
+            Self::Sliding(w) => w.refund(at, cost),
+        }
+    }
+
+    /// Takes note of a request that was sent at `at`: for a window that is learned afterwards.
+    pub(crate) fn sent(&mut self, at: Instant) {
+        self.charge(at, at, 1, 0);
+    }
+
+    /// The earliest instant at which `cost` fits, arrivals varying by `lag` nanoseconds. A fixed
+    /// window has its boundary at an instant of its own: who is later is not too early.
+    #[inline]
+    pub(crate) fn earliest(&self, cost: u32, lag: u32) -> Instant {
+        match self {
+            Self::Gcra(w) => w.earliest_late(cost, lag),
             Self::Fixed(w) => w.earliest(cost),
-            Self::Sliding(w) => w.earliest(cost),
+            Self::Sliding(w) => w.earliest_late(cost, lag),
         }
     }
 }
@@ -150,7 +174,10 @@ pub(crate) struct Pace {
     windows: Windows,
     /// The largest cost every window can ever fit.
     size: u32,
-    adaptive: Option<Box<Gcra>>,
+    /// By how much arrivals vary, in nanoseconds: what was filled to the brim is kept so much
+    /// longer.
+    pub(crate) lag: u32,
+    adaptive: Option<Box<Window>>,
 }
 
 impl Pace {
@@ -158,6 +185,7 @@ impl Pace {
         Self {
             windows: windows.into(),
             size: size(windows),
+            lag: 0,
             adaptive: None,
         }
     }
@@ -166,11 +194,11 @@ impl Pace {
     #[inline]
     pub(crate) fn earliest(&self, cost: u32) -> Instant {
         let mut at = match &self.adaptive {
-            Some(a) => a.earliest(cost.min(1)),
+            Some(a) => a.earliest(cost.min(1), self.lag),
             None => Instant::ORIGIN,
         };
         for w in self.windows.iter() {
-            at = at.max(w.earliest(cost));
+            at = at.max(w.earliest(cost, self.lag));
         }
         at
     }
@@ -182,14 +210,10 @@ impl Pace {
     pub(crate) fn charge(&mut self, now: Instant, due: Instant, cost: u32) -> bool {
         let mut store = false;
         for w in self.windows.iter_mut() {
-            match w {
-                Window::Gcra(w) => w.charge(now, due, cost),
-                Window::Fixed(w) => store |= w.charge(now, cost),
-                Window::Sliding(w) => w.charge(now, due, cost),
-            }
+            store |= w.charge(now, due, cost, self.lag);
         }
         if let Some(a) = &mut self.adaptive {
-            a.charge(now, due, cost.min(1));
+            a.charge(now, due, cost.min(1), self.lag);
         }
         store
     }
@@ -197,11 +221,7 @@ impl Pace {
     /// Gives back what was paid at `at` for a request that was never sent.
     pub(crate) fn refund(&mut self, at: Instant, cost: u32) {
         for w in self.windows.iter_mut() {
-            match w {
-                Window::Gcra(w) => w.refund(at, cost),
-                Window::Fixed(w) => w.refund(at, cost),
-                Window::Sliding(w) => w.refund(at, cost),
-            }
+            w.refund(at, cost);
         }
         if let Some(a) = &mut self.adaptive {
             a.refund(at, cost.min(1));
@@ -238,7 +258,7 @@ impl Pace {
             .windows
             .iter()
             .map(Window::unit)
-            .chain(self.adaptive.iter().map(|a| a.interval()))
+            .chain(self.adaptive.iter().map(|a| a.unit()))
             .max()
             .unwrap_or(0);
         Duration::from_nanos(unit.saturating_mul(cost))
@@ -247,19 +267,28 @@ impl Pace {
     /// Steers the adaptive interval; `None` takes it off.
     pub(crate) fn adapt(&mut self, now: Instant, interval: Option<Duration>) {
         match (interval, &mut self.adaptive) {
-            (Some(i), Some(a)) => a.change(now, i, 1),
-            (Some(i), slot @ None) => {
+            (Some(i), Some(a)) if matches!(**a, Window::Gcra(_)) => {
+                if let Window::Gcra(a) = &mut **a {
+                    a.change(now, i, 1);
+                }
+            }
+            (Some(i), slot) => {
                 let mut a = Gcra::new(i, 1);
                 a.drain(now, 1);
-                *slot = Some(Box::new(a));
+                *slot = Some(Box::new(a.into()));
             }
             (None, slot) => *slot = None,
         }
     }
 
+    /// Keeps a window that was learned, counted already; it takes the place of the interval.
+    pub(crate) fn follow(&mut self, window: Window) {
+        self.adaptive = Some(Box::new(window));
+    }
+
     /// Lets nothing pass before a whole adaptive interval is over.
     pub(crate) fn rest(&mut self, now: Instant) {
-        if let Some(a) = &mut self.adaptive {
+        if let Some(Window::Gcra(a)) = self.adaptive.as_deref_mut() {
             a.drain(now, 0);
         }
     }
@@ -268,7 +297,7 @@ impl Pace {
     pub(crate) fn adaptive_interval(&self) -> Option<Duration> {
         self.adaptive
             .as_ref()
-            .map(|a| Duration::from_nanos(a.interval()))
+            .map(|a| Duration::from_nanos(a.unit()))
     }
 
     /// Puts new windows in force. Those of the same kind keep what they owe, scaled; new ones

@@ -62,6 +62,25 @@ impl Sliding {
         Instant::from_nanos(at)
     }
 
+    /// As [`earliest`](Self::earliest), where arrivals vary by `lag` nanoseconds: the window is
+    /// that much longer, by no more than a twentieth.
+    pub(crate) fn earliest_late(&self, cost: u32, lag: u32) -> Instant {
+        let at = self.earliest(cost);
+        if at == Instant::ORIGIN {
+            return at;
+        }
+        at.after(self.late(lag))
+    }
+
+    fn late(&self, lag: u32) -> Duration {
+        Duration::from_nanos(u64::from(lag).min(self.period / 20))
+    }
+
+    /// As [`charge`](Self::charge), where arrivals vary by `lag` nanoseconds.
+    pub(crate) fn charge_late(&mut self, now: Instant, at: Instant, cost: u32, lag: u32) {
+        self.charge(now, at.before(self.late(lag)), cost);
+    }
+
     /// Pays `cost` at `now` for a slot that was due `at`; what has left by then is forgotten.
     pub(crate) fn charge(&mut self, now: Instant, at: Instant, cost: u32) {
         let (now, at) = (now.as_nanos(), at.as_nanos());

@@ -123,13 +123,15 @@ impl Provider {
         let e = &mut self.entries[slot];
         e.charged = now;
         let mut store = 0_u8;
+        let lag = self.trip.lag();
         for (i, id) in ids.iter().enumerate() {
             let gate = &mut self.gates[id.index as usize];
             e.set[i] = id.index;
             e.paid |= 1 << i;
             gate.users += 1;
             gate.free_at = now;
-            e.together[i] = gate.inflight.enter();
+            e.together[i] = gate.inflight.enter(now);
+            gate.pace.lag = lag;
             store |= u8::from(gate.pace.charge(now, now, request.cost)) << i;
         }
         if store != 0 {
@@ -183,7 +185,7 @@ impl Provider {
                 continue;
             }
             let gate = &self.gates[self.canonical(e.set[i]) as usize];
-            controlled |= gate.control.is_some();
+            controlled |= gate.is_controlled();
             let held = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
             let probe = |ep: &Episode| rare.is_some_and(|r| ep.is_probe(r.probes[i]));
             let trial =
@@ -218,7 +220,7 @@ impl Provider {
             let g = self.canonical(g) as usize;
             if paid & (1 << i) != 0
                 && paced
-                && let Some(c) = &mut self.gates[g].control
+                && let Some(c) = self.gates[g].controller()
             {
                 c.sent(now, cost);
             }

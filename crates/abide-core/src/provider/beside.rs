@@ -56,7 +56,7 @@ impl Provider {
             seen.push(g);
             let cost = self.cost_of(&self.entries[slot], g);
             let gate = &mut self.gates[g as usize];
-            let together = gate.inflight.enter();
+            let together = gate.inflight.enter(now);
             let store = gate.pace.charge(now, now, cost);
             let e = &mut self.entries[slot];
             e.paid |= 1 << i;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::{Event, Provider};
-use crate::finding::Ask;
+use crate::finding::{Ask, AskSource};
 use crate::gate::Episode;
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::time::Instant;
@@ -78,6 +78,7 @@ impl Provider {
             return;
         }
         let opens = gate.episode.is_none();
+        let mut learned = None;
         let rung = match &gate.episode {
             None => 0,
             Some(ep) if !held && sent_order > ep.since => ep.rung.saturating_add(1),
@@ -85,11 +86,12 @@ impl Provider {
         };
         if cause != Verdict::Unavailable
             && !again
-            && let Some(c) = gate.control(&policy)
+            && let Some(c) = gate.control(&policy, self.clock)
         {
             c.refused(now, sent, opens);
-            let (interval, rests) = (c.interval(), c.rests());
-            gate.pace.adapt(now, interval);
+            let rests = c.rests();
+            learned = c.back_at(now);
+            gate.follow(now, &policy);
             if rests {
                 gate.pace.rest(now);
             }
@@ -100,6 +102,16 @@ impl Provider {
         let (until, ask) = match told {
             Told::Ask(a) if again => (a.until, Some(a)),
             Told::Ask(a) => (a.until.max(now.after(policy.floor)), Some(a)),
+            Told::Nothing { known: None, .. }
+                if rung == 0
+                    && cause == Verdict::RateLimited
+                    && let Some(at) = learned =>
+            {
+                let until = at.max(now.after(policy.floor));
+                let (scope, class) = (gate.scope, gate.class);
+                let source = AskSource::Learned;
+                (until, Some(Ask { until, source, scope, class }))
+            }
             Told::Nothing { known, .. } => {
                 let ban = match cause {
                     Verdict::Banned => policy.ban,

@@ -60,7 +60,7 @@ impl Provider {
             } => {
                 self.order += 1;
                 let order = self.order;
-                let adaptive = self.policy_of(g).adaptive.clone();
+                let policy = self.policy_of(g).clone();
                 let gate = &mut self.gates[g as usize];
                 gate.failures = gate.failures.max(failures);
                 gate.last_success = gate.last_success.max(last_success);
@@ -71,12 +71,12 @@ impl Provider {
                     episode.rung = episode.rung.max(rung);
                 }
                 if let Some(i) = interval
-                    && gate.control.is_none()
-                    && let Some(mut c) = adaptive.controller(0, Instant::ORIGIN)
+                    && !gate.is_controlled()
+                    && let Some(mut c) = policy.adaptive.controller(0, Instant::ORIGIN, self.clock)
                 {
                     c.restore(now, i);
-                    gate.pace.adapt(now, c.interval());
-                    gate.control = Some(c);
+                    gate.steer.get_or_insert_default().control = Some(c);
+                    gate.follow(now, &policy);
                 }
                 for (window, used, end) in counts {
                     gate.pace.restore(now, window, used, end);
@@ -138,7 +138,7 @@ impl Provider {
             let changed = p != old.of(scope, class);
             if changed {
                 self.gates[g].pace.change(now, &p.windows);
-                self.gates[g].inflight.change(p.concurrency);
+                self.gates[g].bound(now, p);
             }
             let broken = scope == Scope::Provider && old.breaker != self.policy.breaker;
             if broken {

@@ -62,10 +62,10 @@ impl Provider {
 
         let hold = self.gates[f].hold.take().filter(|h| h.is_active(now));
         let episode = self.gates[f].episode.take();
-        let control = self.gates[f].control.take();
+        let control = self.gates[f].steer.take().and_then(|s| s.control);
         let (inflight, users) = (self.gates[f].inflight.clone(), self.gates[f].users);
         let pace = std::mem::replace(&mut self.gates[f].pace, Pace::new(&[]));
-        self.gates[f].alias = Some(into);
+        self.gates[f].alias = crate::gate::Alias::to(into);
 
         let gate = &mut self.gates[i];
         gate.aliased += 1;
@@ -74,10 +74,10 @@ impl Provider {
         gate.free_at = now;
         gate.inflight.absorb(&inflight);
         let mut told = gate.pace.absorb(now, &pace);
-        if gate.control.is_none() {
-            let interval = control.as_ref().and_then(|c| c.interval());
-            gate.control = control;
-            gate.pace.adapt(now, interval);
+        if !gate.is_controlled() && control.is_some() {
+            gate.steer.get_or_insert_default().control = control;
+            let policy = self.policy.of(gate.scope, gate.class);
+            gate.follow(now, policy);
         }
         let had_hold = gate.hold.as_ref().is_some_and(|h| h.is_active(now));
         match (&mut gate.episode, episode) {

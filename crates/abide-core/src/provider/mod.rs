@@ -45,7 +45,8 @@ use crate::finding::BucketId;
 use crate::gate::{Gate, GateKey, GateSet, HashedMap, MAX_GATES};
 use crate::policy::{GatePolicy, ProviderPolicy};
 use crate::queue::{Rank, Ranks, Urgency};
-use crate::time::Instant;
+use crate::time::{Instant, Moment};
+use crate::trip::Trip;
 
 /// One request, as the machine sees it.
 #[derive(Clone, Debug)]
@@ -119,6 +120,9 @@ pub struct Provider {
     /// The revision of the last news of an outage.
     outage: u64,
     lost: Lost,
+    /// Some instant with its time on the wall, once somebody told it.
+    clock: Option<Moment>,
+    trip: Trip,
 }
 
 impl Provider {
@@ -152,7 +156,15 @@ impl Provider {
             offline: None,
             outage: 0,
             lost: Lost::new(),
+            clock: None,
+            trip: Trip::default(),
         }
+    }
+
+    /// Tells the time on the wall: the windows of many providers begin at round times. Without it
+    /// they are learned all the same, a little later.
+    pub const fn tell_time(&mut self, at: Moment) {
+        self.clock = Some(at);
     }
 
     /// The policy in force.
@@ -225,7 +237,7 @@ impl Provider {
     /// The gate a slot turned out to be.
     #[inline]
     fn canonical(&self, mut g: u32) -> u32 {
-        while let Some(next) = self.gates[g as usize].alias {
+        while let Some(next) = self.gates[g as usize].alias.get() {
             g = next;
         }
         g

@@ -86,7 +86,9 @@ impl Provider {
         let offline = self.offline.as_ref().and_then(|o| o.blocks(now));
         offline.unwrap_or_else(|| {
             let cost = self.cost_of(e, g);
-            self.gates[g as usize].block(now, cost, e.paced)
+            let gate = &self.gates[g as usize];
+            let policy = self.policy.of(gate.scope, gate.class);
+            gate.block(now, cost, e.paced, policy)
         })
     }
 

@@ -17,6 +17,7 @@ impl Provider {
         let (set, len, paced) = (e.set, e.len(), e.paced);
         let mut together = [0; MAX_GATES];
         let mut rare: Option<Box<Rare>> = None;
+        let lag = self.trip.lag();
         let (mut seen, mut paid, mut generation) = ([0; MAX_GATES], 0, 0);
         for (i, &g) in set[..len].iter().enumerate() {
             let g = self.claim(g);
@@ -27,7 +28,8 @@ impl Provider {
             paid |= 1 << i;
             let cost = self.cost_of(&self.entries[slot], g);
             let gate = &mut self.gates[g as usize];
-            together[i] = gate.inflight.enter();
+            together[i] = gate.inflight.enter(now);
+            gate.pace.lag = lag;
             let mut store = false;
             if paced {
                 let due = match stood {
@@ -125,7 +127,7 @@ impl Provider {
         loop {
             let gate = &mut self.gates[g as usize];
             gate.users += 1;
-            match gate.alias {
+            match gate.alias.get() {
                 Some(next) => g = next,
                 None => return g,
             }
@@ -137,7 +139,7 @@ impl Provider {
         loop {
             let gate = &mut self.gates[g as usize];
             gate.users = gate.users.saturating_sub(1);
-            match gate.alias {
+            match gate.alias.get() {
                 Some(next) => g = next,
                 None => return,
             }

@@ -117,6 +117,7 @@ impl Provider {
             if let Some(bucket) = r.bucket {
                 self.name_bucket(now, slot, bucket, r.class);
             }
+            self.take_note(now, slot, r);
         }
         let e = &mut self.entries[slot];
         let again = e.worst == Some(finding.verdict);
@@ -178,6 +179,25 @@ impl Provider {
         }
     }
 
+    /// What is left of a quota bounds how many may be out: those on the wire may not be counted
+    /// in it yet.
+    fn take_note(&mut self, now: Instant, slot: u32, r: &Reading) {
+        let Some(left) = r.remaining else { return };
+        let Some(until) = r.reset.or_else(|| Some(now.after(r.window?))) else {
+            return;
+        };
+        let scope = r.scope.unwrap_or(Scope::Account);
+        let Some(g) = self.gate_for(slot, scope, r.class) else {
+            return;
+        };
+        let order = self.entries[slot].order;
+        let (scope, class) = (self.gates[g as usize].scope, self.gates[g as usize].class);
+        let policy = self.policy.of(scope, class);
+        let gate = &mut self.gates[g as usize];
+        gate.told_left(now, left, until, order);
+        gate.bound(now, policy);
+    }
+
     /// A verdict is final: places, probes, breaker, budget, pace.
     pub(super) fn conclude(
         &mut self,
@@ -191,13 +211,14 @@ impl Provider {
         let (len, sent, paid) = (e.len(), e.sent, e.paid);
         if health == Health::Success {
             self.budget.succeeded();
+            self.trip.add(now, sent);
         }
         for i in 0..len {
             let e = &self.entries[slot];
             let (g, together) = (e.set[i], e.together[i]);
             let plain = v == Verdict::Success && e.paced && paid & (1 << i) != 0;
             if !plain || !self.gates[g as usize].came_back_well(now, sent, health, together) {
-                self.conclude_at(now, slot, i, v, health, f.unanswered);
+                self.conclude_at(now, slot, i, v, health, f);
             }
         }
         // A real cost told by the answer is charged or refunded against what was reserved.
@@ -262,7 +283,7 @@ impl Provider {
         i: usize,
         v: Verdict,
         health: Health,
-        unanswered: bool,
+        f: &Finding,
     ) {
         let e = &self.entries[slot];
         let (g, together, order, sent) = (e.set[i], e.together[i], e.order, e.sent);
@@ -272,10 +293,18 @@ impl Provider {
             return;
         }
         let c = self.canonical(g);
+        let policy = {
+            let gate = &self.gates[c as usize];
+            self.policy.of(gate.scope, gate.class)
+        };
+        let unanswered = f.unanswered;
         let gate = &mut self.gates[c as usize];
         let noted = gate.note_health(now, health, order);
         if v.is_answer() {
-            gate.inflight.came_back(together);
+            gate.inflight.came_back(now, together);
+            gate.served(together);
+        } else if gate.scope == Scope::Provider && is_crowd(v, health, f) {
+            gate.crowded(policy, together);
         }
         if gate.provisional && v == Verdict::Success {
             // It would have been named by now.
@@ -289,29 +318,29 @@ impl Provider {
                 gate.episode = None;
                 ended = true;
             } else if !v.is_refusal() {
-                let gap = self.policy.of(gate.scope, gate.class).probe_gap;
-                ep.probe_lost(rare.probes[i], sent.after(gap));
+                ep.probe_lost(rare.probes[i], sent.after(policy.probe_gap));
             } else {
                 ep.probe_lost(rare.probes[i], Instant::ORIGIN);
             }
         }
         // What is exempt from the pace proves nothing about it.
-        if gate.control.is_none() && v.is_answer() && paced {
+        if !gate.is_controlled() && v.is_answer() && paced {
             gate.lately.add(sent);
         }
-        if let Some(ctl) = &mut gate.control {
+        // A good head with errors in its body is an answer, and proves nothing.
+        let clean = v != Verdict::Success || health == Health::Success;
+        let app_limited = gate.queue.is_empty();
+        if let Some(ctl) = gate.controller() {
             if ended {
                 ctl.resumed(now);
             }
-            // A good head with errors in its body is an answer, and proves nothing.
-            let clean = v != Verdict::Success || health == Health::Success;
             if v.is_answer() && clean && paced {
-                ctl.answered(now, sent, gate.queue.is_empty());
+                ctl.answered(now, sent, app_limited);
             }
-            let interval = ctl.interval();
-            if interval != gate.pace.adaptive_interval() {
-                gate.pace.adapt(now, interval);
-            }
+        }
+        if gate.steer.is_some() {
+            gate.follow(now, policy);
+            gate.bound(now, policy);
         }
         if gate.breaker.as_ref().is_some_and(|b| b.is_open()) {
             gate.free_at = now;
@@ -408,6 +437,15 @@ impl Provider {
             self.mark(c);
         }
     }
+}
+
+/// Whether an answer may mean that there were too many at once: a bare outage of the whole.
+fn is_crowd(v: Verdict, health: Health, f: &Finding) -> bool {
+    v == Verdict::Unavailable
+        && health == Health::Failure
+        && f.scope == Scope::Provider
+        && !f.unanswered
+        && !f.holds
 }
 
 /// The breaker's lease a number stands for.

@@ -6,7 +6,7 @@
 
 use super::Provider;
 use crate::breaker::Breaker;
-use crate::gate::{Gate, GateId, GateKey, GateSet, GateSpec};
+use crate::gate::{Alias, Gate, GateId, GateKey, GateSet, GateSpec};
 use crate::time::Instant;
 use crate::verdict::Scope;
 
@@ -37,7 +37,7 @@ impl Provider {
 
     /// Whether forgetting this provider would change nothing.
     pub fn is_idle(&self, now: Instant) -> bool {
-        let idle = |g: &Gate| g.alias.is_some() || g.is_idle(now) && g.learned().is_none();
+        let idle = |g: &Gate| !g.alias.is_none() || g.is_idle(now) && g.learned().is_none();
         self.waiting == 0 && self.gates.iter().all(idle)
     }
 
@@ -109,7 +109,7 @@ impl Provider {
         for _ in 0..LOOKS.min(len) {
             self.hand = (self.hand + 1) % len;
             let gate = &self.gates[self.hand];
-            let unused = match gate.alias {
+            let unused = match gate.alias.get() {
                 Some(_) => gate.users == 0,
                 None => gate.is_idle(now),
             };
@@ -128,7 +128,7 @@ impl Provider {
 
     fn forget(&mut self, g: usize) {
         let slot = u32::try_from(g).unwrap_or(u32::MAX);
-        let (key, alias) = (self.gates[g].key, self.gates[g].alias);
+        let (key, alias) = (self.gates[g].key, self.gates[g].alias.get());
         if let Some(into) = alias {
             let into = &mut self.gates[into as usize];
             into.aliased = into.aliased.saturating_sub(1);
@@ -137,7 +137,7 @@ impl Provider {
         self.buckets.retain(|_, target| *target != slot);
         let gate = &mut self.gates[g];
         gate.generation = gate.generation.wrapping_add(1);
-        gate.alias = None;
+        gate.alias = Alias::NONE;
         self.free_gates.push(slot);
     }
 }

@@ -72,7 +72,7 @@ impl Plan {
     }
 
     /// An instant of the run with its time on the wall clock.
-    pub(super) fn moment(&self, now: Instant) -> Moment {
+    pub(in crate::world) fn moment(&self, now: Instant) -> Moment {
         let begun = WallTime::from_unix_secs(EPOCH).after(self.begins);
         Moment::new(now, begun.after(now.since(Instant::ORIGIN)))
     }

@@ -80,8 +80,10 @@ impl Driver {
         let keys = KeyHasher::new((self.seed, site as u64));
         let spec = |scope| GateSpec::new(keys.key(scope, &[b"only"]), scope);
         let lane = self.run.lane();
+        let mut gates = Gates::new(self.plan.gates.clone(), self.seed ^ site as u64);
+        gates.tell_time(self.plan.moment(Instant::ORIGIN));
         self.sites.push(Site {
-            gates: Gates::new(self.plan.gates.clone(), self.seed ^ site as u64),
+            gates,
             specs: [Scope::Provider, Scope::Account, Scope::Route]
                 .map(spec)
                 .to_vec(),

@@ -1,0 +1,198 @@
+//! Which limits explain what was seen.
+//!
+//! Each kind has one figure that everything accepted bounds from below and every refusal bounds
+//! from above: the burst of a bucket of a given rate, the count of a window of a given length. A
+//! limit is possible where the two bounds leave room. Arrivals vary, so both bounds are taken
+//! with a margin; what is left is judged by how round its figures are.
+
+use super::history::Evidence;
+use super::model::Model;
+use super::prior;
+
+/// The parts into which the phase of a window is divided that begins at no round time.
+const PHASES: u32 = 12;
+/// What it costs to assume that a window begins at no round time.
+const ODD_PHASE: f64 = 2.5;
+/// Steps between the rates that are tried.
+const STEP: f64 = 1.012;
+
+/// A limit that is possible, and how unlikely it is.
+#[derive(Clone, Debug)]
+pub(super) struct Fit {
+    pub(super) model: Model,
+    pub(super) cost: f64,
+    /// The highest rate that is possible as well.
+    pub(super) most: f64,
+}
+
+/// What a fit looks at.
+pub(super) struct Look<'a> {
+    pub(super) seen: &'a Evidence,
+    /// By how many seconds arrivals vary.
+    pub(super) varies: f64,
+    /// The wall clock at the base, in seconds, one way being added: when what is sent at the base
+    /// arrives.
+    pub(super) wall: Option<f64>,
+}
+
+impl Look<'_> {
+    /// All limits that are possible, the likeliest first.
+    pub(super) fn fits(&self) -> Vec<Fit> {
+        let mut all = Vec::new();
+        if self.seen.refused.is_empty() || self.seen.good.len() < 3 {
+            return all;
+        }
+        all.extend(self.bucket());
+        let known = self.seen.good.last().copied().unwrap_or_default();
+        for span in prior::spans(known).filter(|s| *s > 4.0 * self.varies) {
+            all.extend(self.sliding(span));
+            all.extend(self.fixed(span));
+        }
+        all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        all
+    }
+
+    fn bucket(&self) -> Option<Fit> {
+        let good = &self.seen.good;
+        let last = good.last().copied().unwrap_or_default().max(self.varies);
+        let mut rate = (good.len() as f64 / last * 0.3).max(0.01);
+        let (mut low, mut high) = (f64::MAX, f64::MIN);
+        for _ in 0..400 {
+            if self.burst(rate).is_some() {
+                low = low.min(rate);
+                high = high.max(rate);
+            } else if high > 0.0 && rate > high * 1.5 {
+                break;
+            }
+            rate *= STEP;
+        }
+        if low > high {
+            return None;
+        }
+        let (mut rate, mut cost) = prior::likeliest_rate(low, high);
+        let mut bounds = self.burst(rate);
+        if bounds.is_none() {
+            (rate, cost) = (low, 3.0);
+            bounds = self.burst(rate);
+        }
+        let (least, most) = bounds?;
+        let (burst, roundness) = prior::likeliest_count(least, most).unwrap_or((least.max(1.0), 3.0));
+        Some(Fit {
+            model: Model::Bucket { rate, burst },
+            cost: cost + 0.5 * roundness,
+            most: high,
+        })
+    }
+
+    /// The bounds of the burst at this rate; `None` where they leave no room.
+    fn burst(&self, rate: f64) -> Option<(f64, f64)> {
+        let margin = 0.3 + rate * self.varies;
+        let (mut least, mut most) = (1.0_f64, f64::MAX);
+        let (mut owed, mut last) = (0.0_f64, 0.0);
+        let mut refused = self.seen.refused_after(self.reaches()).peekable();
+        for &t in &self.seen.good {
+            while let Some(&r) = refused.peek()
+                && r <= t
+            {
+                most = most.min((owed - rate * (r - last)).max(0.0) + 1.0);
+                refused.next();
+            }
+            owed = (owed - rate * (t - last)).max(0.0) + 1.0;
+            last = t;
+            least = least.max(owed);
+        }
+        for r in refused {
+            most = most.min((owed - rate * (r - last)).max(0.0) + 1.0);
+        }
+        (least - margin <= most + margin).then_some(((least - margin).max(1.0), most + margin))
+    }
+
+    /// How much of the evidence has to lie before a refusal where not all is known.
+    fn reaches(&self) -> f64 {
+        self.seen.good.last().copied().unwrap_or_default() / 4.0
+    }
+
+    fn sliding(&self, span: f64) -> Option<Fit> {
+        let (mut least, mut from) = (0, 0);
+        let good = &self.seen.good;
+        for (i, &t) in good.iter().enumerate() {
+            while good[from] <= t - (span - self.varies) {
+                from += 1;
+            }
+            least = least.max(i + 1 - from);
+        }
+        let most = self.seen.refused_after(span).map(|r| {
+            let since = good.partition_point(|t| *t < r - span - self.varies);
+            good.partition_point(|t| *t < r + self.varies) - since
+        });
+        let most = most.min()?;
+        let (count, roundness) = prior::likeliest_count(least as f64, most as f64)?;
+        let model = Model::Sliding { count, span };
+        Some(Fit {
+            most: model.rate(),
+            model,
+            cost: 0.4 + prior::span(span) + roundness,
+        })
+    }
+
+    fn fixed(&self, span: f64) -> Option<Fit> {
+        let mut best: Option<Fit> = None;
+        let round = self.wall.map(|wall| (-(wall.rem_euclid(span)), 0.0));
+        let first = self.seen.good.first().map(|t| (*t, 1.0));
+        let odd = (0..PHASES).map(|n| (span * f64::from(n) / f64::from(PHASES), ODD_PHASE));
+        // The many phases are tried for the usual lengths only.
+        let odd = odd.filter(|_| span >= 0.5);
+        for (phase, cost) in round.into_iter().chain(first).chain(odd) {
+            let Some((least, most)) = self.counts(span, phase) else {
+                continue;
+            };
+            let Some((count, roundness)) = prior::likeliest_count(least, most) else {
+                continue;
+            };
+            let cost = 0.2 + cost + prior::span(span) + roundness;
+            if best.as_ref().is_none_or(|b| cost < b.cost) {
+                let boundary = self.seen.at(phase.rem_euclid(span));
+                best = Some(Fit {
+                    model: Model::Fixed {
+                        count,
+                        span,
+                        boundary,
+                    },
+                    cost,
+                    most: count / span,
+                });
+            }
+        }
+        best
+    }
+
+    /// The bounds of the count of windows of this length with a boundary at `phase`.
+    fn counts(&self, span: f64, phase: f64) -> Option<(f64, f64)> {
+        let good = &self.seen.good;
+        let window = |t: f64| ((t - phase) / span).floor();
+        let (mut least, mut count, mut current) = (0.0_f64, 0.0, f64::MIN);
+        for &t in good {
+            // What arrives so close to a boundary may belong to either side.
+            let into = (t - phase).rem_euclid(span);
+            if into < self.varies || span - into < self.varies {
+                continue;
+            }
+            if window(t) > current {
+                (current, count) = (window(t), 0.0);
+            }
+            count += 1.0;
+            least = least.max(count);
+        }
+        let mut most = f64::MAX;
+        for r in self.seen.refused_after(span) {
+            let begun = window(r) * span + phase;
+            let since = good.partition_point(|t| *t < begun - self.varies);
+            let until = good.partition_point(|t| *t < r + self.varies);
+            most = most.min((until - since) as f64);
+            if least > most {
+                return None;
+            }
+        }
+        (most < f64::MAX).then_some((least, most))
+    }
+}

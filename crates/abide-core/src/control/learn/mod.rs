@@ -1,0 +1,289 @@
+//! A learner: which limit explains what was accepted and what was refused.
+//!
+//! Before the first refusal it is inert. After it the rate is known to be sustained that the
+//! whole stretch up to the recovery bore, and is raised from there in steps until the second
+//! refusal; climbing is cheap while it goes well and costs one hold when it does not. From then
+//! on every refusal is evidence: all limits that explain everything seen are compared
+//! ([`fit`](self::fit)), and the likeliest is kept to the letter, as a window with all that was
+//! sent counted in it. Where none explains it, the limit has changed, or is like none that is
+//! known here: what is old is forgotten, and the rate that was measured last is climbed from
+//! anew. So it always makes progress.
+//!
+//! One refusal costs a whole hold, so more is tried only after a while in which nothing was
+//! refused, and each time that fails, after twice as long.
+
+mod fit;
+mod history;
+mod model;
+mod prior;
+
+use std::time::Duration;
+
+use self::fit::{Fit, Look};
+use self::history::History;
+use self::model::{Model, seconds};
+use super::Controller;
+use crate::pace::Window;
+use crate::time::{Instant, Moment};
+use crate::trip::Trip;
+
+/// Each step of the climb is that much faster than the one before.
+const CLIMB: f64 = 1.4;
+/// How long a step of the climb takes at the least: so long that a small burst is used up.
+const STEP: Duration = Duration::from_millis(300);
+/// A step also takes so many requests.
+const STEP_COUNT: f64 = 6.0;
+/// Where nothing explains what was seen, what was measured is gone back to with a margin.
+const MARGIN: f64 = 0.9;
+/// Nothing lower than one request in a minute is climbed from: a learner without a floor can
+/// reach zero and never come back.
+const FLOOR: f64 = 1.0 / 60.0;
+/// How long nothing is refused before more is tried: in a run of a minute that is once.
+const CALM: Duration = Duration::from_secs(30);
+/// The same where the limit is a guess in the lower part of what is possible.
+const CALM_UNSURE: Duration = Duration::from_secs(6);
+/// The longest such time.
+const CALM_MOST: Duration = Duration::from_secs(3_600);
+/// How much more is tried then: so much that a small burst does not hide it for long.
+const TRIAL: f64 = 1.15;
+
+/// The learner of one gate.
+#[derive(Debug, Default)]
+pub struct Learner {
+    history: History,
+    trip: Trip,
+    clock: Option<Moment>,
+    /// When what came back well so far began to be sent.
+    began: Instant,
+    /// Units a second while climbing.
+    rate: f64,
+    climbing: bool,
+    stepped: Instant,
+    /// When the last refusal came back: what was sent before is its sibling.
+    refused_at: Option<Instant>,
+    resumed_at: Instant,
+    best: Option<Fit>,
+    /// More than `best` allows is being tried.
+    trying: bool,
+    calm: Duration,
+    calm_since: Instant,
+    fresh: bool,
+    refusals: u32,
+}
+
+impl Learner {
+    /// A learner that comes in at a refusal: `accepted` requests came back well since `began`.
+    pub fn after(accepted: u32, began: Instant, clock: Option<Moment>) -> Self {
+        let mut learner = Self {
+            clock,
+            began,
+            calm: CALM,
+            ..Self::default()
+        };
+        learner.refusals = accepted;
+        learner
+    }
+
+    fn look(&self) -> Vec<Fit> {
+        let seen = self.history.evidence();
+        let way = self.trip.middle().unwrap_or_default() / 2;
+        let wall = self.clock.map(|c| {
+            let at = c.wall_at(seen.base.after(way));
+            at.as_unix_nanos() as f64 / 1e9
+        });
+        let varies = Duration::from_nanos(self.trip.lag().into());
+        let look = Look {
+            seen: &seen,
+            varies: varies.as_secs_f64().max(0.001),
+            wall,
+        };
+        look.fits()
+    }
+
+    /// A refusal that is no sibling of another.
+    fn learn(&mut self, now: Instant, sent: Instant) {
+        let measured = self.measured(sent);
+        let mut fits = self.look();
+        if fits.is_empty() {
+            // Whatever it was, it is another now.
+            self.history.forget_before(self.resumed_at);
+            fits = self.look();
+        }
+        if std::env::var("T").is_ok() {
+            eprintln!("{:.3} refused sent {:.3} rate {:.1} measured {measured:.1} calm {:?} trying {} refusals {:?}", now.as_nanos() as f64/1e9, sent.as_nanos() as f64/1e9, self.rate, self.calm, self.trying, self.history.evidence().refused);
+            for f in fits.iter().take(4) { eprintln!("   {} cost {:.2} most {:.1}", f.model, f.cost, f.most); }
+        }
+        let was_trying = std::mem::take(&mut self.trying);
+        let enough = self.history.refusals().len() >= 2;
+        self.calm_since = now;
+        match fits.into_iter().next().filter(|_| enough) {
+            Some(fit) => {
+                if was_trying {
+                    self.calm = (self.calm * 2).min(CALM_MOST);
+                } else {
+                    let sure = fit.most <= fit.model.rate() * 1.02;
+                    self.calm = if sure { CALM } else { CALM_UNSURE };
+                }
+                self.climbing = false;
+                self.best = Some(fit);
+            }
+            None => {
+                self.best = None;
+                self.climbing = true;
+                self.rate = (measured * MARGIN).max(FLOOR);
+            }
+        }
+        self.fresh = true;
+    }
+
+    /// Units a second that came back well since the last recovery, or since all began.
+    fn measured(&self, until: Instant) -> f64 {
+        let since = self.resumed_at.max(self.began);
+        let good = self.history.good_since(since).max(1) as f64;
+        let took = until.since(since).as_secs_f64().max(1.0);
+        (good / took).min(if self.rate > 0.0 { self.rate } else { f64::MAX })
+    }
+
+    /// Climbs a step, or tries more than the model allows, where it is time.
+    fn step(&mut self, now: Instant) {
+        if self.climbing {
+            let took = now.since(self.stepped);
+            if took >= STEP && took.as_secs_f64() * self.rate >= STEP_COUNT {
+                self.rate *= CLIMB;
+                self.stepped = now;
+            }
+            return;
+        }
+        let Some(best) = &self.best else { return };
+        if !self.trying && now.since(self.calm_since) >= self.calm {
+            self.trying = true;
+            self.calm_since = now;
+            self.stepped = now;
+            self.fresh = true;
+            return;
+        }
+        let rate = best.model.rate();
+        let proof = match best.model {
+            Model::Bucket { burst, .. } => (burst + 4.0) / (rate * (TRIAL - 1.0)),
+            Model::Sliding { span, .. } | Model::Fixed { span, .. } => 2.0 * span,
+        };
+        if self.trying && now.since(self.stepped) >= seconds(proof) {
+            // It bears more: what is known is too low.
+            self.rate = rate * TRIAL;
+            self.history.forget_before(self.stepped);
+            (self.best, self.trying, self.climbing) = (None, false, true);
+            self.calm = CALM;
+            self.stepped = now;
+        }
+    }
+}
+
+impl Controller for Learner {
+    fn sent(&mut self, now: Instant, _cost: u32) {
+        self.history.sent(now);
+    }
+
+    fn answered(&mut self, now: Instant, sent: Instant, app_limited: bool) {
+        self.trip.add(now, sent);
+        self.history.good(sent);
+        if self.rate == 0.0 {
+            return;
+        }
+        if app_limited {
+            self.stepped = now;
+            self.calm_since = self.calm_since.max(now.before(self.calm));
+            return;
+        }
+        self.step(now);
+    }
+
+    fn refused(&mut self, now: Instant, sent: Instant, _opens: bool) {
+        let Some(last) = self.refused_at else {
+            // The first: what came before is known in outline only.
+            self.refused_at = Some(now);
+            let (accepted, began) = (self.refusals, self.began);
+            if accepted > 0 && began <= sent {
+                self.history.assume(accepted, began, sent);
+            } else {
+                self.began = sent;
+            }
+            self.refusals = 1;
+            self.history.refused(sent, true);
+            return;
+        };
+        let sibling = sent <= last;
+        self.history.refused(sent, !sibling);
+        self.refusals += 1;
+        if sibling {
+            return;
+        }
+        self.refused_at = Some(now);
+        if self.rate > 0.0 {
+            self.learn(now, sent);
+        }
+    }
+
+    fn resumed(&mut self, now: Instant) {
+        if self.rate == 0.0 {
+            let good = self.history.good_since(Instant::ORIGIN).max(1) as f64;
+            let took = now.since(self.began).as_secs_f64().max(1.0);
+            self.rate = (good / took).max(FLOOR);
+            self.climbing = true;
+        }
+        self.resumed_at = now;
+        self.stepped = now;
+        self.calm_since = now;
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        if self.climbing && self.rate > 0.0 {
+            return Some(seconds(1.0 / self.rate));
+        }
+        self.best.as_ref().map(|b| seconds(1.0 / b.model.rate()))
+    }
+
+    fn window(&mut self, now: Instant) -> Option<Window> {
+        if !std::mem::take(&mut self.fresh) {
+            return None;
+        }
+        let model = &self.best.as_ref()?.model;
+        let model = if self.trying {
+            &model.times(TRIAL)
+        } else {
+            model
+        };
+        Some(model.window(now, self.history.counted()))
+    }
+
+    fn has_window(&self) -> bool {
+        self.best.is_some()
+    }
+
+    /// While it climbs, no more are out than the rate needs, and two at the least: whoever counts
+    /// refusals in a row sees two.
+    fn places(&self) -> u32 {
+        let Some(trip) = self.trip.middle() else {
+            return u32::MAX;
+        };
+        let rate = match &self.best {
+            Some(best) => 2.0 * best.model.rate(),
+            None if self.rate > 0.0 => self.rate,
+            None => return u32::MAX,
+        };
+        let needed = (rate * trip.as_secs_f64()).ceil().clamp(2.0, 1e6);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped above"
+        )]
+        let needed = needed as u32;
+        needed
+    }
+
+    fn restore(&mut self, now: Instant, interval: Duration) {
+        self.rate = 1.0 / interval.as_secs_f64().max(1e-6);
+        self.began = now;
+        self.refused_at = Some(now);
+        self.resumed(now);
+    }
+}
