@@ -15,10 +15,10 @@ use crate::time::Instant;
 /// How many may be out at first.
 const FIRST: u32 = 2;
 /// How long no more than that are.
-const CAREFUL: u32 = ticks(230);
+const CAREFUL: u32 = ticks(220);
 /// How many may be out until [`MODEST`] is over.
-const FEW: u32 = 16;
-const MODEST: u32 = ticks(370);
+const FEW: u32 = 14;
+const MODEST: u32 = ticks(385);
 
 /// Ticks of about a millisecond: a shift is all they cost on the path of every request.
 const fn ticks(millis: u32) -> u32 {

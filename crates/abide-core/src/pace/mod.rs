@@ -90,13 +90,12 @@ impl Window {
         self.charge(at, at, 1, 0);
     }
 
-    /// The earliest instant at which `cost` fits, arrivals varying by `lag` nanoseconds. A fixed
-    /// window has its boundary at an instant of its own: who is later is not too early.
+    /// The earliest instant at which `cost` fits, arrivals varying by `lag` nanoseconds.
     #[inline]
     pub(crate) fn earliest(&self, cost: u32, lag: u32) -> Instant {
         match self {
             Self::Gcra(w) => w.earliest_late(cost, lag),
-            Self::Fixed(w) => w.earliest(cost),
+            Self::Fixed(w) => w.earliest_late(cost, lag),
             Self::Sliding(w) => w.earliest_late(cost, lag),
         }
     }

@@ -196,6 +196,16 @@ impl Fixed {
         self.start_of(self.index + 1)
     }
 
+    /// As [`earliest`](Self::earliest), where arrivals vary by `lag` nanoseconds: what is sent at
+    /// a boundary may arrive before it.
+    pub(crate) fn earliest_late(&self, cost: u32, lag: u32) -> Instant {
+        let at = self.earliest(cost);
+        if at == Instant::ORIGIN {
+            return at;
+        }
+        at.after(Duration::from_nanos(u64::from(lag).min(self.period / 20)))
+    }
+
     /// Pays; returns whether the store must be told, since the block told last is spent.
     pub(crate) fn charge(&mut self, now: Instant, cost: u32) -> bool {
         let index = self.index_at(now);

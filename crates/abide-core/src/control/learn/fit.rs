@@ -13,6 +13,8 @@ use super::prior;
 const PHASES: u32 = 12;
 /// What it costs to assume that a window begins at no round time.
 const ODD_PHASE: f64 = 2.5;
+/// By how much a rate may be outside of what was found possible.
+const ROUGHLY: f64 = 1.005;
 /// Steps between the rates that are tried.
 const STEP: f64 = 1.012;
 
@@ -69,10 +71,15 @@ impl Look<'_> {
         if low > high {
             return None;
         }
+        // The first burst is known in outline only.
+        let (low, high) = (low / ROUGHLY, high * ROUGHLY);
         let (mut rate, mut cost) = prior::likeliest_rate(low, high);
         let mut bounds = self.burst(rate);
         if bounds.is_none() {
-            (rate, cost) = (low, 3.0);
+            bounds = self.burst(rate * ROUGHLY).or_else(|| self.burst(rate / ROUGHLY));
+        }
+        if bounds.is_none() {
+            (rate, cost) = (low * ROUGHLY, 3.0);
             bounds = self.burst(rate);
         }
         let (least, most) = bounds?;
@@ -86,7 +93,8 @@ impl Look<'_> {
 
     /// The bounds of the burst at this rate; `None` where they leave no room.
     fn burst(&self, rate: f64) -> Option<(f64, f64)> {
-        let margin = 0.3 + rate * self.varies;
+        let jitter = (rate * self.varies).min(1.0);
+        let margin = 0.3 + jitter;
         let (mut least, mut most) = (1.0_f64, f64::MAX);
         let (mut owed, mut last) = (0.0_f64, 0.0);
         let mut refused = self.seen.refused_after(self.reaches()).peekable();
@@ -94,7 +102,7 @@ impl Look<'_> {
             while let Some(&r) = refused.peek()
                 && r <= t
             {
-                most = most.min((owed - rate * (r - last)).max(0.0) + 1.0);
+                most = most.min(at_refusal(owed - rate * (r - last), jitter)?);
                 refused.next();
             }
             owed = (owed - rate * (t - last)).max(0.0) + 1.0;
@@ -102,7 +110,7 @@ impl Look<'_> {
             least = least.max(owed);
         }
         for r in refused {
-            most = most.min((owed - rate * (r - last)).max(0.0) + 1.0);
+            most = most.min(at_refusal(owed - rate * (r - last), jitter)?);
         }
         (least - margin <= most + margin).then_some(((least - margin).max(1.0), most + margin))
     }
@@ -185,7 +193,8 @@ impl Look<'_> {
         }
         let mut most = f64::MAX;
         for r in self.seen.refused_after(span) {
-            let begun = window(r) * span + phase;
+            // One that came too soon after a boundary met the window before.
+            let begun = window(r - self.varies) * span + phase;
             let since = good.partition_point(|t| *t < begun - self.varies);
             let until = good.partition_point(|t| *t < r + self.varies);
             most = most.min((until - since) as f64);
@@ -195,4 +204,10 @@ impl Look<'_> {
         }
         (most < f64::MAX).then_some((least, most))
     }
+}
+
+/// What a burst is less than that was used up when `owed` units were out; `None` where nothing
+/// was: a bucket that is full refuses nobody.
+fn at_refusal(owed: f64, jitter: f64) -> Option<f64> {
+    (owed + jitter > 0.0).then_some(owed.max(0.0) + 1.0)
 }

@@ -42,6 +42,8 @@ const FLOOR: f64 = 1.0 / 60.0;
 const CALM: Duration = Duration::from_secs(30);
 /// The same where the limit is a guess in the lower part of what is possible.
 const CALM_UNSURE: Duration = Duration::from_secs(6);
+/// Figures as round as that are no guess.
+const SURE: f64 = 1.3;
 /// The longest such time.
 const CALM_MOST: Duration = Duration::from_secs(3_600);
 /// How much more is tried then: so much that a small burst does not hide it for long.
@@ -111,7 +113,7 @@ impl Learner {
         }
         if std::env::var("T").is_ok() {
             eprintln!("{:.3} refused sent {:.3} rate {:.1} measured {measured:.1} calm {:?} trying {} refusals {:?}", now.as_nanos() as f64/1e9, sent.as_nanos() as f64/1e9, self.rate, self.calm, self.trying, self.history.evidence().refused);
-            for f in fits.iter().take(4) { eprintln!("   {} cost {:.2} most {:.1}", f.model, f.cost, f.most); }
+            for f in fits.iter().take(4) { eprintln!("   {} cost {:.2} most {:.1} {:?} {:?}", f.model, f.cost, f.most, f.model, self.clock); }
         }
         let was_trying = std::mem::take(&mut self.trying);
         let enough = self.history.refusals().len() >= 2;
@@ -121,7 +123,7 @@ impl Learner {
                 if was_trying {
                     self.calm = (self.calm * 2).min(CALM_MOST);
                 } else {
-                    let sure = fit.most <= fit.model.rate() * 1.02;
+                    let sure = fit.cost < SURE || fit.most <= fit.model.rate() * 1.02;
                     self.calm = if sure { CALM } else { CALM_UNSURE };
                 }
                 self.climbing = false;
@@ -266,6 +268,7 @@ impl Controller for Learner {
             return u32::MAX;
         };
         let rate = match &self.best {
+            Some(best) if self.trying => best.model.rate(),
             Some(best) => 2.0 * best.model.rate(),
             None if self.rate > 0.0 => self.rate,
             None => return u32::MAX,
