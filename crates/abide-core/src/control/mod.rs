@@ -41,19 +41,37 @@ impl Adaptive {
         matches!(self, Self::Off)
     }
 
-    /// The controller of a gate at its first refusal, `accepted` requests having come back well
-    /// since `began`.
-    pub(crate) fn controller(
-        &self,
-        accepted: u32,
-        began: Instant,
-        clock: Option<Moment>,
-    ) -> Option<Box<dyn Controller>> {
+    /// The controller of a gate at its first refusal.
+    pub(crate) fn controller(&self, before: Before) -> Option<Box<dyn Controller>> {
+        let (accepted, began) = (before.accepted, before.began);
         match self {
             Self::Off => None,
-            Self::Learn => Some(Box::new(Learner::after(accepted, began, clock))),
+            Self::Learn => Some(Box::new(Learner::after(before))),
             Self::Aimd => Some(Box::new(Aimd::after(accepted, began))),
             Self::Interval(policy) => Some(Box::new(Interval::new(policy.clone()))),
+        }
+    }
+}
+
+/// What there was at a gate before its first refusal.
+#[derive(Clone, Debug, Default)]
+pub struct Before {
+    /// How many requests came back well.
+    pub accepted: u32,
+    /// Since when, lately.
+    pub began: Instant,
+    /// When the last of them were sent, the oldest first.
+    pub sends: Vec<Instant>,
+    /// Some instant with its time on the wall, where somebody knows it.
+    pub clock: Option<Moment>,
+}
+
+impl Before {
+    /// Nothing at all: what follows was learned elsewhere.
+    pub(crate) fn nothing(clock: Option<Moment>) -> Self {
+        Self {
+            clock,
+            ..Self::default()
         }
     }
 }

@@ -7,9 +7,9 @@
 //! counted in it yet.
 
 use super::Gate;
-use crate::control::{Controller, Width};
+use crate::control::{Before, Controller, Width};
 use crate::policy::GatePolicy;
-use crate::time::{Instant, Moment};
+use crate::time::Instant;
 
 /// What a provider says is left of a quota, until when.
 #[derive(Clone, Copy, Debug)]
@@ -39,12 +39,12 @@ impl Gate {
         self.steer.as_ref().is_some_and(|s| s.control.is_some())
     }
 
-    /// The controller, made at the first refusal. `clock` tells the time on the wall, where
-    /// somebody knows it.
+    /// The controller, made at the first refusal; `before` tells what there was before that, by
+    /// how many came back well lately and since when.
     pub(crate) fn control(
         &mut self,
         policy: &GatePolicy,
-        clock: Option<Moment>,
+        before: impl FnOnce(u32, Instant) -> Before,
     ) -> Option<&mut Box<dyn Controller>> {
         if policy.adaptive.is_off() {
             return None;
@@ -52,7 +52,7 @@ impl Gate {
         let (count, since) = self.lately.told();
         let steer = self.steer.get_or_insert_default();
         if steer.control.is_none() {
-            steer.control = policy.adaptive.controller(count, since, clock);
+            steer.control = policy.adaptive.controller(before(count, since));
         }
         steer.control.as_mut()
     }

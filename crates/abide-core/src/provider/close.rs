@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::{Event, Provider};
+use crate::control::Before;
 use crate::finding::{Ask, AskSource};
 use crate::gate::Episode;
 use crate::hold::{Hold, HoldId, SetBy};
@@ -84,9 +85,16 @@ impl Provider {
             Some(ep) if !held && sent_order > ep.since => ep.rung.saturating_add(1),
             Some(ep) => ep.rung,
         };
+        let (clock, recent) = (self.clock, &self.recent);
+        let before = |accepted, began| Before {
+            accepted,
+            began,
+            sends: recent.since(began, accepted),
+            clock,
+        };
         if cause != Verdict::Unavailable
             && !again
-            && let Some(c) = gate.control(&policy, self.clock)
+            && let Some(c) = gate.control(&policy, before)
         {
             c.refused(now, sent, opens);
             let rests = c.rests();

@@ -7,6 +7,7 @@ use super::{Action, Event, GateRecord, News, Provider};
 use crate::allowance::Allowance;
 use crate::breaker::Breaker;
 use crate::budget::Budget;
+use crate::control::Before;
 use crate::gate::{Episode, GateKey, GateSpec};
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::policy::ProviderPolicy;
@@ -72,7 +73,7 @@ impl Provider {
                 }
                 if let Some(i) = interval
                     && !gate.is_controlled()
-                    && let Some(mut c) = policy.adaptive.controller(0, Instant::ORIGIN, self.clock)
+                    && let Some(mut c) = policy.adaptive.controller(Before::nothing(self.clock))
                 {
                     c.restore(now, i);
                     gate.steer.get_or_insert_default().control = Some(c);

@@ -25,6 +25,7 @@ mod learn;
 mod merge;
 mod offline;
 mod pay;
+mod recent;
 mod serve;
 mod settle;
 mod table;
@@ -39,6 +40,7 @@ pub use view::GateView;
 use entry::{Entries, Entry};
 use offline::{Lost, Offline};
 
+use self::recent::Recent;
 use crate::allowance::Allowance;
 use crate::budget::Budget;
 use crate::finding::BucketId;
@@ -123,6 +125,7 @@ pub struct Provider {
     /// Some instant with its time on the wall, once somebody told it.
     clock: Option<Moment>,
     trip: Trip,
+    recent: Recent,
 }
 
 impl Provider {
@@ -158,6 +161,7 @@ impl Provider {
             lost: Lost::new(),
             clock: None,
             trip: Trip::default(),
+            recent: Recent::default(),
         }
     }
 

@@ -212,6 +212,7 @@ impl Provider {
         if health == Health::Success {
             self.budget.succeeded();
             self.trip.add(now, sent);
+            self.recent.add(sent);
         }
         for i in 0..len {
             let e = &self.entries[slot];

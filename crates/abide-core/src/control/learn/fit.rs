@@ -13,6 +13,8 @@ use super::prior;
 const PHASES: u32 = 12;
 /// What it costs to assume that a window begins at no round time.
 const ODD_PHASE: f64 = 2.5;
+/// Windows shorter than so many times what arrivals vary by explain anything.
+const BLURRED: f64 = 12.0;
 /// By how much a rate may be outside of what was found possible.
 const ROUGHLY: f64 = 1.005;
 /// Steps between the rates that are tried.
@@ -46,7 +48,7 @@ impl Look<'_> {
         }
         all.extend(self.bucket());
         let known = self.seen.good.last().copied().unwrap_or_default();
-        for span in prior::spans(known).filter(|s| *s > 4.0 * self.varies) {
+        for span in prior::spans(known).filter(|s| *s > BLURRED * self.varies) {
             all.extend(self.sliding(span));
             all.extend(self.fixed(span));
         }

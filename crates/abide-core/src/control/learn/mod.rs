@@ -22,7 +22,7 @@ use std::time::Duration;
 use self::fit::{Fit, Look};
 use self::history::History;
 use self::model::{Model, seconds};
-use super::Controller;
+use super::{Before, Controller};
 use crate::pace::Window;
 use crate::time::{Instant, Moment};
 use crate::trip::Trip;
@@ -74,15 +74,17 @@ pub struct Learner {
 }
 
 impl Learner {
-    /// A learner that comes in at a refusal: `accepted` requests came back well since `began`.
-    pub fn after(accepted: u32, began: Instant, clock: Option<Moment>) -> Self {
+    /// A learner that comes in at a refusal.
+    pub fn after(before: Before) -> Self {
         let mut learner = Self {
-            clock,
-            began,
+            clock: before.clock,
+            began: before.sends.first().copied().unwrap_or(before.began),
             calm: CALM,
             ..Self::default()
         };
-        learner.refusals = accepted;
+        for at in before.sends {
+            learner.history.good(at);
+        }
         learner
     }
 
@@ -150,7 +152,8 @@ impl Learner {
     fn step(&mut self, now: Instant) {
         if self.climbing {
             let took = now.since(self.stepped);
-            if took >= STEP && took.as_secs_f64() * self.rate >= STEP_COUNT {
+            let trip = self.trip.middle().unwrap_or_default();
+            if took >= STEP.max(2 * trip) && took.as_secs_f64() * self.rate >= STEP_COUNT {
                 self.rate *= CLIMB;
                 self.stepped = now;
             }
@@ -201,17 +204,12 @@ impl Controller for Learner {
 
     fn refused(&mut self, now: Instant, sent: Instant, _opens: bool) {
         let Some(last) = self.refused_at else {
-            // The first: what came before is known in outline only.
             self.refused_at = Some(now);
-            let (accepted, began) = (self.refusals, self.began);
-            if accepted > 0 && began <= sent {
-                self.history.assume(accepted, began, sent);
-            } else {
+            if self.history.is_empty() {
                 self.began = sent;
             }
             self.refusals = 1;
-            self.history.refused(sent, true);
-            return;
+            return self.history.refused(sent, true);
         };
         let sibling = sent <= last;
         self.history.refused(sent, !sibling);
