@@ -97,29 +97,44 @@ impl Look<'_> {
     fn burst(&self, rate: f64) -> Option<(f64, f64)> {
         let jitter = (rate * self.varies).min(1.0);
         let margin = 0.3 + jitter;
-        let (mut least, mut most) = (1.0_f64, f64::MAX);
-        let (mut owed, mut last) = (0.0_f64, 0.0);
         let mut refused = self.seen.refused_after(self.reaches()).peekable();
+        let (mut least, mut most) = (1.0_f64, f64::MAX);
+        let mut owed = Owed::default();
         for &t in &self.seen.good {
-            while let Some(&r) = refused.peek()
-                && r <= t
-            {
-                most = most.min(at_refusal(owed - rate * (r - last), jitter)?);
-                refused.next();
+            while let Some(r) = refused.next_if(|r| *r <= t) {
+                most = most.min(self.at_refusal(owed.at(rate, r), r, jitter)?);
             }
-            owed = (owed - rate * (t - last)).max(0.0) + 1.0;
-            last = t;
-            least = least.max(owed);
+            owed = Owed {
+                units: owed.at(rate, t).max(0.0) + 1.0,
+                since: t,
+            };
+            least = least.max(owed.units);
         }
         for r in refused {
-            most = most.min(at_refusal(owed - rate * (r - last), jitter)?);
+            most = most.min(self.at_refusal(owed.at(rate, r), r, jitter)?);
         }
         (least - margin <= most + margin).then_some(((least - margin).max(1.0), most + margin))
+    }
+
+    /// What a burst is less than that was used up when `owed` units were out, and what was not
+    /// answered yet; `None` where nothing was: a bucket that is full refuses nobody.
+    fn at_refusal(&self, owed: f64, refused: f64, jitter: f64) -> Option<f64> {
+        let open = self.seen.open.partition_point(|t| *t < refused) as f64;
+        let owed = if open > 0.0 { owed.max(0.0) } else { owed } + open;
+        (owed + jitter > 0.0).then_some(owed.max(0.0) + 1.0)
     }
 
     /// How much of the evidence has to lie before a refusal where not all is known.
     fn reaches(&self) -> f64 {
         self.seen.good.last().copied().unwrap_or_default() / 4.0
+    }
+
+    /// How many may have been accepted of what was sent between two times.
+    fn between(&self, from: f64, until: f64) -> usize {
+        let count = |all: &[f64]| {
+            all.partition_point(|t| *t < until) - all.partition_point(|t| *t < from)
+        };
+        count(&self.seen.good) + count(&self.seen.open)
     }
 
     fn sliding(&self, span: f64) -> Option<Fit> {
@@ -132,8 +147,7 @@ impl Look<'_> {
             least = least.max(i + 1 - from);
         }
         let most = self.seen.refused_after(span).map(|r| {
-            let since = good.partition_point(|t| *t < r - span - self.varies);
-            good.partition_point(|t| *t < r + self.varies) - since
+            self.between(r - span - self.varies, r + self.varies)
         });
         let most = most.min()?;
         let (count, roundness) = prior::likeliest_count(least as f64, most as f64)?;
@@ -197,9 +211,8 @@ impl Look<'_> {
         for r in self.seen.refused_after(span) {
             // One that came too soon after a boundary met the window before.
             let begun = window(r - self.varies) * span + phase;
-            let since = good.partition_point(|t| *t < begun - self.varies);
-            let until = good.partition_point(|t| *t < r + self.varies);
-            most = most.min((until - since) as f64);
+            let count = self.between(begun - self.varies, r + self.varies);
+            most = most.min(count as f64);
             if least > most {
                 return None;
             }
@@ -208,8 +221,16 @@ impl Look<'_> {
     }
 }
 
-/// What a burst is less than that was used up when `owed` units were out; `None` where nothing
-/// was: a bucket that is full refuses nobody.
-fn at_refusal(owed: f64, jitter: f64) -> Option<f64> {
-    (owed + jitter > 0.0).then_some(owed.max(0.0) + 1.0)
+/// What is owed to a bucket since some time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Owed {
+    units: f64,
+    since: f64,
+}
+
+impl Owed {
+    /// What is left of it; below zero where it has been full for a while.
+    fn at(self, rate: f64, time: f64) -> f64 {
+        self.units - rate * (time - self.since)
+    }
 }

@@ -115,10 +115,12 @@ impl History {
         let base = Instant::from_nanos(first);
         let seconds = |at: Instant| at.since(base).as_secs_f64();
         let good = self.sends.iter().filter(|s| *s & 3 == GOOD);
+        let open = self.sends.iter().filter(|s| *s & 3 == OUT);
         let refused = self.refusals.iter().filter(|r| r.as_nanos() >= first);
         Evidence {
             base,
             good: good.map(|s| seconds(Instant::from_nanos(s & !3))).collect(),
+            open: open.map(|s| seconds(Instant::from_nanos(s & !3))).collect(),
             refused: refused.map(|r| seconds(*r)).collect(),
             // Of what was sent before the oldest send that is remembered nothing is known.
             whole: self.sends.len() < SENDS,
@@ -131,6 +133,8 @@ impl History {
 pub(super) struct Evidence {
     pub(super) base: Instant,
     pub(super) good: Vec<f64>,
+    /// Sent and not answered yet: it may have been accepted before another was refused.
+    pub(super) open: Vec<f64>,
     pub(super) refused: Vec<f64>,
     /// Nothing was sent before.
     pub(super) whole: bool,

@@ -107,6 +107,18 @@ impl Learner {
     /// A refusal that is no sibling of another.
     fn learn(&mut self, now: Instant, sent: Instant) {
         let measured = self.measured(sent);
+        if std::mem::take(&mut self.trying) {
+            self.calm = (self.calm * 2).min(CALM_MOST);
+        } else {
+            self.calm = CALM;
+        }
+        self.rate = (measured * MARGIN).max(FLOOR);
+        self.calm_since = now;
+        self.explain(now);
+    }
+
+    /// Looks for the limit that explains all that was seen.
+    fn explain(&mut self, now: Instant) {
         let mut fits = self.look();
         if fits.is_empty() {
             // Whatever it was, it is another now.
@@ -114,30 +126,19 @@ impl Learner {
             fits = self.look();
         }
         if std::env::var("T").is_ok() {
-            eprintln!("{:.3} refused sent {:.3} rate {:.1} measured {measured:.1} calm {:?} trying {} refusals {:?}", now.as_nanos() as f64/1e9, sent.as_nanos() as f64/1e9, self.rate, self.calm, self.trying, self.history.evidence().refused);
+            eprintln!("{:.3} rate {:.1} calm {:?} refusals {:?}", now.as_nanos() as f64/1e9, self.rate, self.calm, self.history.evidence().refused);
             for f in fits.iter().take(4) { eprintln!("   {} cost {:.2} most {:.1} {:?} {:?}", f.model, f.cost, f.most, f.model, self.clock); }
         }
-        let was_trying = std::mem::take(&mut self.trying);
         let enough = self.history.refusals().len() >= 2;
-        self.calm_since = now;
-        match fits.into_iter().next().filter(|_| enough) {
-            Some(fit) => {
-                if was_trying {
-                    self.calm = (self.calm * 2).min(CALM_MOST);
-                } else {
-                    let sure = fit.cost < SURE || fit.most <= fit.model.rate() * 1.02;
-                    self.calm = if sure { CALM } else { CALM_UNSURE };
-                }
-                self.climbing = false;
-                self.best = Some(fit);
-            }
-            None => {
-                self.best = None;
-                self.climbing = true;
-                self.rate = (measured * MARGIN).max(FLOOR);
-            }
-        }
+        self.best = fits.into_iter().next().filter(|_| enough);
+        self.climbing = self.best.is_none();
         self.fresh = true;
+    }
+
+    /// Whether the limit in force is little more than a guess.
+    fn is_unsure(&self) -> bool {
+        let unsure = |f: &Fit| f.cost >= SURE && f.most > f.model.rate() * 1.02;
+        self.best.as_ref().is_some_and(unsure)
     }
 
     /// Units a second that came back well since the last recovery, or since all began.
@@ -160,7 +161,11 @@ impl Learner {
             return;
         }
         let Some(best) = &self.best else { return };
-        if !self.trying && now.since(self.calm_since) >= self.calm {
+        let calm = match self.is_unsure() {
+            true => self.calm.min(CALM_UNSURE),
+            false => self.calm,
+        };
+        if !self.trying && now.since(self.calm_since) >= calm {
             self.trying = true;
             self.calm_since = now;
             self.stepped = now;
@@ -229,6 +234,9 @@ impl Controller for Learner {
             let took = now.since(self.began).as_secs_f64().max(1.0);
             self.rate = (good / took).max(FLOOR);
             self.climbing = true;
+        } else {
+            // What was on the wire when it refused has been answered by now.
+            self.explain(now);
         }
         self.resumed_at = now;
         self.stepped = now;
@@ -252,7 +260,8 @@ impl Controller for Learner {
         } else {
             model
         };
-        Some(model.window(now, self.history.counted()))
+        let refused = self.refused_at.filter(|_| !self.trying).unwrap_or(now);
+        Some(model.window(refused, self.history.counted()))
     }
 
     fn has_window(&self) -> bool {
