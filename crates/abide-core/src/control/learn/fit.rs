@@ -95,7 +95,7 @@ impl Look<'_> {
 
     /// The bounds of the burst at this rate; `None` where they leave no room.
     fn burst(&self, rate: f64) -> Option<(f64, f64)> {
-        let jitter = (rate * self.varies).min(1.0);
+        let jitter = (rate * self.varies).min(4.0);
         let margin = 0.3 + jitter;
         let mut refused = self.seen.refused_after(self.reaches()).peekable();
         let (mut least, mut most) = (1.0_f64, f64::MAX);
@@ -121,7 +121,7 @@ impl Look<'_> {
     fn at_refusal(&self, owed: f64, refused: f64, jitter: f64) -> Option<f64> {
         let open = self.seen.open.partition_point(|t| *t < refused) as f64;
         let owed = if open > 0.0 { owed.max(0.0) } else { owed } + open;
-        (owed + jitter > 0.0).then_some(owed.max(0.0) + 1.0)
+        (owed + jitter.min(1.0) > 0.0).then_some(owed.max(0.0) + 1.0)
     }
 
     /// How much of the evidence has to lie before a refusal where not all is known.

@@ -44,6 +44,8 @@ const CALM: Duration = Duration::from_secs(30);
 const CALM_UNSURE: Duration = Duration::from_secs(6);
 /// Figures as round as that are no guess.
 const SURE: f64 = 1.3;
+/// Guesses that differ by no more are alike.
+const ALIKE: f64 = 1.0;
 /// The longest such time.
 const CALM_MOST: Duration = Duration::from_secs(3_600);
 /// How much more is tried then: so much that a small burst does not hide it for long.
@@ -130,7 +132,7 @@ impl Learner {
             for f in fits.iter().take(4) { eprintln!("   {} cost {:.2} most {:.1} {:?} {:?}", f.model, f.cost, f.most, f.model, self.clock); }
         }
         let enough = self.history.refusals().len() >= 2;
-        self.best = fits.into_iter().next().filter(|_| enough);
+        self.best = choose(fits).filter(|_| enough);
         self.climbing = self.best.is_none();
         self.fresh = true;
     }
@@ -178,14 +180,43 @@ impl Learner {
             Model::Sliding { span, .. } | Model::Fixed { span, .. } => 2.0 * span,
         };
         if self.trying && now.since(self.stepped) >= seconds(proof) {
-            // It bears more: what is known is too low.
-            self.rate = rate * TRIAL;
-            self.history.forget_before(self.stepped);
-            (self.best, self.trying, self.climbing) = (None, false, true);
-            self.calm = CALM;
-            self.stepped = now;
+            self.trying = false;
+            self.calm_since = now;
+            self.prove(now, rate * TRIAL);
         }
     }
+
+    /// More than was thought is borne: what explains that as well takes over; where nothing does,
+    /// the limit was raised.
+    fn prove(&mut self, now: Instant, rate: f64) {
+        let higher = |f: &Fit| f.most > rate / TRIAL * 1.002;
+        let fit = choose(self.look().into_iter().filter(higher).collect());
+        let Some(mut fit) = fit else {
+            self.history.forget_before(self.stepped);
+            self.rate = rate;
+            (self.best, self.climbing) = (None, true);
+            self.stepped = now;
+            return;
+        };
+        if let Model::Bucket { rate: kept, .. } = &mut fit.model
+            && *kept < rate / TRIAL * 1.002
+        {
+            *kept = fit.most;
+        }
+        self.best = Some(fit);
+        self.fresh = true;
+    }
+}
+
+/// The likeliest; where that is no more than a guess, the lowest rate of those that are nearly as
+/// likely.
+fn choose(fits: Vec<Fit>) -> Option<Fit> {
+    let best = fits.first()?.cost;
+    if best < SURE {
+        return fits.into_iter().next();
+    }
+    let near = fits.into_iter().take_while(|f| f.cost <= best + ALIKE);
+    near.min_by(|a, b| a.model.rate().total_cmp(&b.model.rate()))
 }
 
 impl Controller for Learner {
@@ -276,6 +307,7 @@ impl Controller for Learner {
         };
         let rate = match &self.best {
             Some(best) if self.trying => best.model.rate(),
+            Some(best) if self.is_unsure() => 1.2 * best.model.rate(),
             Some(best) => 2.0 * best.model.rate(),
             None if self.rate > 0.0 => self.rate,
             None => return u32::MAX,
@@ -288,6 +320,16 @@ impl Controller for Learner {
         )]
         let needed = needed as u32;
         needed
+    }
+
+    fn back_at(&self, now: Instant) -> Option<Instant> {
+        let best = self.best.as_ref().filter(|_| !self.is_unsure())?;
+        if let Model::Bucket { rate, .. } = best.model {
+            return Some(now.after(seconds(2.0 / rate)));
+        }
+        let window = best.model.window(now, self.history.counted());
+        let at = window.earliest(1, self.trip.lag());
+        (at > now).then_some(at)
     }
 
     fn restore(&mut self, now: Instant, interval: Duration) {
