@@ -15,6 +15,8 @@ const PHASES: u32 = 12;
 const ODD_PHASE: f64 = 2.5;
 /// Windows shorter than so many times what arrivals vary by explain anything.
 const BLURRED: f64 = 12.0;
+/// Rates that differ by so much are no explanation.
+const VAGUE: f64 = 1.6;
 /// By how much a rate may be outside of what was found possible.
 const ROUGHLY: f64 = 1.005;
 /// Steps between the rates that are tried.
@@ -43,7 +45,8 @@ impl Look<'_> {
     /// All limits that are possible, the likeliest first.
     pub(super) fn fits(&self) -> Vec<Fit> {
         let mut all = Vec::new();
-        if self.seen.refused.is_empty() || self.seen.good.len() < 3 {
+        // One refusal is explained by almost anything.
+        if self.seen.refused.len() < 2 {
             return all;
         }
         all.extend(self.bucket());
@@ -70,7 +73,7 @@ impl Look<'_> {
             }
             rate *= STEP;
         }
-        if low > high {
+        if low > high || high > low * VAGUE || self.usable() < 2 {
             return None;
         }
         // The first burst is known in outline only.
@@ -91,6 +94,11 @@ impl Look<'_> {
             cost: cost + 0.5 * roundness,
             most: high,
         })
+    }
+
+    /// How many refusals say something about a bucket.
+    fn usable(&self) -> usize {
+        self.seen.refused_after(self.reaches()).count()
     }
 
     /// The bounds of the burst at this rate; `None` where they leave no room.

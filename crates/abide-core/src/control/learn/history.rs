@@ -21,6 +21,8 @@ pub(super) struct History {
     sends: VecDeque<u64>,
     /// When those were sent that were the first of an event to be refused.
     refusals: VecDeque<Instant>,
+    /// What was sent before is not known any more.
+    forgotten: bool,
 }
 
 impl History {
@@ -83,6 +85,7 @@ impl History {
 
     /// What was sent before `at` proves nothing any more: the limit has changed.
     pub(super) fn forget_before(&mut self, at: Instant) {
+        self.forgotten = true;
         let wanted = at.as_nanos() >> 2;
         while self.sends.front().is_some_and(|s| s >> 2 < wanted) {
             self.sends.pop_front();
@@ -123,7 +126,7 @@ impl History {
             open: open.map(|s| seconds(Instant::from_nanos(s & !3))).collect(),
             refused: refused.map(|r| seconds(*r)).collect(),
             // Of what was sent before the oldest send that is remembered nothing is known.
-            whole: self.sends.len() < SENDS,
+            whole: self.sends.len() < SENDS && !self.forgotten,
         }
     }
 }

@@ -108,15 +108,28 @@ impl Learner {
 
     /// A refusal that is no sibling of another.
     fn learn(&mut self, now: Instant, sent: Instant) {
-        let measured = self.measured(sent);
+        self.rate = self.fallback(sent);
         if std::mem::take(&mut self.trying) {
             self.calm = (self.calm * 2).min(CALM_MOST);
         } else {
             self.calm = CALM;
         }
-        self.rate = (measured * MARGIN).max(FLOOR);
         self.calm_since = now;
         self.explain(now);
+    }
+
+    /// What is climbed from where nothing explains what was seen: what was borne since the last
+    /// recovery, a little less; and no less than half of what was sent lately, since a stretch
+    /// that ended soon proves nothing.
+    fn fallback(&self, until: Instant) -> f64 {
+        let kept = match &self.best {
+            Some(best) => best.model.rate(),
+            None => self.rate,
+        };
+        let since = self.resumed_at.max(self.began);
+        let took = until.since(since).as_secs_f64();
+        let borne = self.history.good_since(since) as f64 / took.max(1.0);
+        (borne * MARGIN).clamp(kept / 2.0, kept).max(FLOOR)
     }
 
     /// Looks for the limit that explains all that was seen.
@@ -131,8 +144,7 @@ impl Learner {
             eprintln!("{:.3} rate {:.1} calm {:?} refusals {:?}", now.as_nanos() as f64/1e9, self.rate, self.calm, self.history.evidence().refused);
             for f in fits.iter().take(4) { eprintln!("   {} cost {:.2} most {:.1} {:?} {:?}", f.model, f.cost, f.most, f.model, self.clock); }
         }
-        let enough = self.history.refusals().len() >= 2;
-        self.best = choose(fits).filter(|_| enough);
+        self.best = choose(fits);
         self.climbing = self.best.is_none();
         self.fresh = true;
     }
@@ -141,14 +153,6 @@ impl Learner {
     fn is_unsure(&self) -> bool {
         let unsure = |f: &Fit| f.cost >= SURE && f.most > f.model.rate() * 1.02;
         self.best.as_ref().is_some_and(unsure)
-    }
-
-    /// Units a second that came back well since the last recovery, or since all began.
-    fn measured(&self, until: Instant) -> f64 {
-        let since = self.resumed_at.max(self.began);
-        let good = self.history.good_since(since).max(1) as f64;
-        let took = until.since(since).as_secs_f64().max(1.0);
-        (good / took).min(if self.rate > 0.0 { self.rate } else { f64::MAX })
     }
 
     /// Climbs a step, or tries more than the model allows, where it is time.
