@@ -15,8 +15,14 @@ const PHASES: u32 = 12;
 const ODD_PHASE: f64 = 2.5;
 /// Windows shorter than so many times what arrivals vary by explain anything.
 const BLURRED: f64 = 12.0;
-/// Rates that differ by so much are no explanation.
+/// The odder a limit, the more refusals it takes to believe it: each after the first pays for so
+/// much.
+const ODD: f64 = 3.5;
+/// Where possible rates differ by so much, the way varies too much to tell; then what was
+/// borne is kept, and raised as it goes well.
 const VAGUE: f64 = 1.6;
+const CAUTIOUS: f64 = 1.05;
+const VAGUELY: f64 = 2.0;
 /// By how much a rate may be outside of what was found possible.
 const ROUGHLY: f64 = 1.005;
 /// Steps between the rates that are tried.
@@ -39,6 +45,8 @@ pub(super) struct Look<'a> {
     /// The wall clock at the base, in seconds, one way being added: when what is sent at the base
     /// arrives.
     pub(super) wall: Option<f64>,
+    /// Units a second that were borne lately.
+    pub(super) borne: f64,
 }
 
 impl Look<'_> {
@@ -55,6 +63,8 @@ impl Look<'_> {
             all.extend(self.sliding(span));
             all.extend(self.fixed(span));
         }
+        let refusals = self.usable();
+        all.retain(|f| f.cost <= ODD * refusals.saturating_sub(1) as f64);
         all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         all
     }
@@ -73,12 +83,16 @@ impl Look<'_> {
             }
             rate *= STEP;
         }
-        if low > high || high > low * VAGUE || self.usable() < 2 {
+        if low > high || self.usable() < 2 {
             return None;
         }
         // The first burst is known in outline only.
         let (low, high) = (low / ROUGHLY, high * ROUGHLY);
-        let (mut rate, mut cost) = prior::likeliest_rate(low, high);
+        let (mut rate, mut cost) = if high > low * VAGUE {
+            (self.borne.clamp(low * CAUTIOUS, high), VAGUELY)
+        } else {
+            prior::likeliest_rate(low, high)
+        };
         let mut bounds = self.burst(rate);
         if bounds.is_none() {
             bounds = self.burst(rate * ROUGHLY).or_else(|| self.burst(rate / ROUGHLY));

@@ -42,6 +42,8 @@ const FLOOR: f64 = 1.0 / 60.0;
 const CALM: Duration = Duration::from_secs(30);
 /// The same where the limit is a guess in the lower part of what is possible.
 const CALM_UNSURE: Duration = Duration::from_secs(6);
+/// The same where the limit has changed before.
+const CALM_CHANGED: Duration = Duration::from_secs(8);
 /// Figures as round as that are no guess.
 const SURE: f64 = 1.3;
 /// Guesses that differ by no more are alike.
@@ -73,6 +75,8 @@ pub struct Learner {
     calm_since: Instant,
     fresh: bool,
     refusals: u32,
+    /// The limit was another once.
+    changed: bool,
 }
 
 impl Learner {
@@ -102,6 +106,7 @@ impl Learner {
             seen: &seen,
             varies: varies.as_secs_f64().max(0.001),
             wall,
+            borne: self.rate,
         };
         look.fits()
     }
@@ -116,6 +121,9 @@ impl Learner {
         }
         self.calm_since = now;
         self.explain(now);
+        if self.changed {
+            self.calm = self.calm.min(CALM_CHANGED.max(self.calm / 4));
+        }
     }
 
     /// What is climbed from where nothing explains what was seen: what was borne since the last
@@ -137,6 +145,7 @@ impl Learner {
         let mut fits = self.look();
         if fits.is_empty() {
             // Whatever it was, it is another now.
+            self.changed |= self.best.is_some();
             self.history.forget_before(self.resumed_at);
             fits = self.look();
         }
@@ -205,7 +214,7 @@ impl Learner {
         if let Model::Bucket { rate: kept, .. } = &mut fit.model
             && *kept < rate / TRIAL * 1.002
         {
-            *kept = fit.most;
+            *kept = fit.most.min(rate);
         }
         self.best = Some(fit);
         self.fresh = true;
