@@ -20,6 +20,9 @@ Durations need a unit (`250ms`, `30s`, `2m 13s`, `31d`), sizes too (`64KiB`, `10
 written `50/s`, `1/10s`, `100/2s`. In variables and flags, lists are separated by commas. Beside
 the knobs, a provider's section has `hosts`: the hosts by which it is recognised
 (`\"api.example.org\"`, `\"*.example.org\"`, `\"localhost:8080\"`).
+
+[parameters.md](parameters.md) says which key stands for a parameter of a program that kept to
+limits by itself so far.
 ";
 
 const NOT_OFFERED: &str = "
