@@ -198,7 +198,7 @@ mod tests {
                 1 => [("content-type".to_owned(), Match::Present(false))].into(),
                 _ => [].into(),
             },
-            json_expected: n % 7 == 0,
+            json_expected: n.is_multiple_of(7),
             ..Rule::default()
         };
         Condition::new(&rule, &Place::default(), &mut Vec::new())
