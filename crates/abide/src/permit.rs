@@ -253,11 +253,16 @@ impl Permit {
     /// as is [`failed`](Self::failed): so an outage of our own network is told from those of
     /// providers.
     pub fn answered(&mut self, host: &str) {
+        let now = self.shard.shared().clock.now();
+        self.answered_at(now, host);
+    }
+
+    /// The same, where the time of the answer was read already.
+    pub(crate) fn answered_at(&mut self, now: Instant, host: &str) {
         // The answer to a probe ends the outage, so there is nothing left to give back.
         self.probe = None;
         if !self.shard.is_local() {
-            let shared = self.shard.shared();
-            shared.outage.answered(shared.clock.now(), host);
+            self.shard.shared().outage.answered(now, host);
         }
     }
 

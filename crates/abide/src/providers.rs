@@ -86,7 +86,15 @@ impl Found {
         {
             return gates.clone();
         }
-        let gates = target::gates(names, &self.profile, method, place, headers, account);
+        let gates = target::gates(
+            names,
+            self.handle.name(),
+            &self.profile,
+            method,
+            place,
+            headers,
+            account,
+        );
         if lasts && let Some(mut last) = self.last.try_write() {
             *last = Some((account, gates.clone()));
         }

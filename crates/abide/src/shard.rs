@@ -159,16 +159,22 @@ impl Shard {
         let url = Url::parse(&format!("https://{host}/")).ok();
         let target =
             url.and_then(|url| Target::of(self.shared(), &Method::GET, &url, &HeaderMap::new()));
-        let gates = target.map(|t| t.gates).unwrap_or_else(|| {
+        let mut gates = target.map(|t| t.gates).unwrap_or_else(|| {
             let plain = [Scope::Provider, Scope::Account].map(|scope| TargetGate {
                 scope,
                 class: GateClass::PLAIN,
                 family: None,
                 cost: 1,
                 part: Credential::default(),
+                key: GateKey(0),
             });
             plain.into_iter().collect()
         });
+        // Its address may be another's by now: the gates are its own all the same.
+        for gate in &mut gates {
+            let names = &self.shared.names;
+            gate.key = names.spec(gate.scope, self.name(), gate.part.bytes()).key;
+        }
         Target {
             provider: Arc::clone(self.name()),
             profile: Arc::clone(profile),
@@ -214,12 +220,22 @@ impl Shard {
 
     /// The keys of the gates a target passes.
     pub(crate) fn keys(&self, target: &Target) -> Vec<GateKey> {
-        target.gates.iter().map(|g| self.spec(g).key).collect()
+        target
+            .gates
+            .iter()
+            .map(|g| self.spec(target, g).key)
+            .collect()
     }
 
-    fn spec(&self, gate: &TargetGate) -> GateSpec {
-        let names = &self.shared.names;
-        let mut spec = names.spec(gate.scope, &self.name, gate.part.bytes());
+    fn spec(&self, target: &Target, gate: &TargetGate) -> GateSpec {
+        let mut spec = match target.provider == self.name {
+            true => GateSpec::new(gate.key, gate.scope),
+            // A caller may ask for another provider's gates by the names of this one.
+            false => {
+                let names = &self.shared.names;
+                names.spec(gate.scope, &self.name, gate.part.bytes())
+            }
+        };
         spec.class = gate.class;
         spec.provisional = gate.family.is_some();
         spec.family = gate.family.unwrap_or_default();
@@ -231,7 +247,7 @@ impl Shard {
     pub(crate) fn gates(&self, s: &mut State, now: Instant, target: &Target) -> GateSet {
         let mut specs = [None; MAX_GATES];
         for (slot, gate) in specs.iter_mut().zip(&target.gates) {
-            let spec = self.spec(gate);
+            let spec = self.spec(target, gate);
             if !s.machine.knows(spec.key) {
                 let stored = self.remember(s, spec, gate.part);
                 self.restore(s, now, spec, &stored);

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use abide_core::gate::GateKey;
 use abide_core::outage::is_loopback;
 use abide_core::{GateClass, Scope};
 use abide_profile::{Asking, Profile};
@@ -44,6 +45,8 @@ pub(crate) struct TargetGate {
     pub(crate) cost: u32,
     /// What it is keyed by, hashed.
     pub(crate) part: Credential,
+    /// Its name in memory, of the provider's and this: it is remembered with the gate.
+    pub(crate) key: GateKey,
 }
 
 /// A provider has one profile, so its name says it.
@@ -73,7 +76,15 @@ impl Target {
         let place = Place::of_url(url)?;
         let (provider, profile) = place.provider(shared);
         let account = account(&shared.names, &profile, &place, headers);
-        let gates = gates(&shared.names, &profile, method, &place, headers, account);
+        let gates = gates(
+            &shared.names,
+            &provider,
+            &profile,
+            method,
+            &place,
+            headers,
+            account,
+        );
         Some(Self {
             provider: provider.into(),
             gates,
@@ -86,6 +97,7 @@ impl Target {
 /// The gates that a request to a place passes, widest first.
 pub(crate) fn gates(
     names: &Names,
+    provider: &str,
     profile: &Profile,
     method: &Method,
     place: &Place<'_>,
@@ -100,15 +112,19 @@ pub(crate) fn gates(
         headers,
         credential: account.as_ref().map(|a| &a.bytes()[..]),
     };
-    let gates = profile.gates().passed(&asking).map(|g| TargetGate {
-        scope: g.scope,
-        class: g.class,
-        family: g.family.map(|family| names.family(g.scope, &family)),
-        cost: g.cost,
-        part: match g.key.as_slice() {
+    let gates = profile.gates().passed(&asking).map(|g| {
+        let part = match g.key.as_slice() {
             [] => Credential::default(),
             key => names.credential(&[key]),
-        },
+        };
+        TargetGate {
+            scope: g.scope,
+            class: g.class,
+            family: g.family.map(|n| names.family(g.scope, &g.key[..n])),
+            cost: g.cost,
+            part,
+            key: names.spec(g.scope, provider, part.bytes()).key,
+        }
     });
     gates.collect()
 }

@@ -20,6 +20,7 @@ mod number;
 mod quota;
 mod retry_after;
 mod rfc3339;
+mod set;
 mod skew;
 mod span;
 mod structured;
@@ -33,6 +34,7 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode};
 
 pub use self::explain::{LineReading, Note, explain};
+pub use self::set::NameSet;
 pub use self::skew::Skew;
 pub use self::told::Hint;
 pub use self::value::{Form, count};
@@ -68,6 +70,8 @@ pub struct Signal {
     pub has_location: bool,
     /// What kind of body it announces.
     pub media: Media,
+    /// Which headers it has, known or not: what is not among them need not be looked up.
+    pub names: NameSet,
     clock: Clock,
 }
 
@@ -142,8 +146,11 @@ pub fn read(status: StatusCode, headers: &HeaderMap, at: Moment, skew: &mut Skew
     let mut age = None;
     let mut has_location = false;
     let mut media = Media::Unknown;
+    let mut held = NameSet::default();
     for (name, value) in headers {
-        let Some(known) = names::known(name.as_str().as_bytes()) else {
+        let name = name.as_str().as_bytes();
+        held.join(NameSet::of(name));
+        let Some(known) = names::known(name) else {
             continue;
         };
         let value = value.as_bytes();
@@ -189,6 +196,7 @@ pub fn read(status: StatusCode, headers: &HeaderMap, at: Moment, skew: &mut Skew
         age,
         has_location,
         media,
+        names: held,
         clock,
     }
 }

@@ -13,7 +13,7 @@ use abide_core::{GateClass, Moment, Scope};
 pub use self::request::{Asking, Key, Passed};
 
 use self::own::{By, Own, any, split};
-use self::request::{append, parameter, route, segment};
+use self::request::{append, append_route, parameter, segment};
 
 use crate::extend::Origin;
 use crate::format::{Profile, Tenant};
@@ -153,23 +153,21 @@ impl Gates {
     }
 
     fn pass(&self, own: &Own, asking: &Asking<'_>) -> Passed {
-        let (mut key, mut bucket) = (Key::new(), Key::new());
-        let mut put = |part: &[u8]| append(&mut key, part);
+        let mut key = Key::new();
         if own.class != GateClass::PLAIN {
-            put(own.name.as_bytes());
+            append(&mut key, own.name.as_bytes());
         }
+        let mut has_bucket = false;
         for by in &own.by {
+            let mut put = |part: &[u8]| append(&mut key, part);
             match by {
                 By::Nothing => {}
                 By::Credential => put(asking.credential.unwrap_or_default()),
                 By::Tenant => put(&self.tenant(asking)),
                 By::Host => put(asking.host.as_bytes()),
-                By::Route => put(route(asking.path).as_bytes()),
+                By::Route => append_route(&mut key, asking.path),
                 By::Method => put(asking.method.as_str().as_bytes()),
-                By::Bucket => {
-                    append(&mut bucket, asking.method.as_str().as_bytes());
-                    append(&mut bucket, route(asking.path).as_bytes());
-                }
+                By::Bucket => has_bucket = true,
                 By::Segment(n) => put(segment(asking.path, *n).as_bytes()),
                 By::Header(name) => {
                     let value = asking.headers.get(name);
@@ -178,8 +176,12 @@ impl Gates {
                 By::Query(name) => put(parameter(asking.query, name).as_bytes()),
             }
         }
-        let family = (!bucket.is_empty()).then(|| key.clone());
-        key.append(&mut bucket);
+        // The bucket comes last, so that what is before it tells its family.
+        let family = has_bucket.then_some(key.len());
+        if has_bucket {
+            append(&mut key, asking.method.as_str().as_bytes());
+            append_route(&mut key, asking.path);
+        }
         Passed {
             scope: own.scope,
             class: own.class,

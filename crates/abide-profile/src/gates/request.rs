@@ -21,8 +21,9 @@ pub struct Asking<'a> {
     pub credential: Option<&'a [u8]>,
 }
 
-/// What a gate is keyed by. Most keys are a hash or nothing, and a plain request must not allocate.
-pub type Key = SmallVec<[u8; 32]>;
+/// What a gate is keyed by: a hash, nothing, or a route of the usual length, since a plain request
+/// must not allocate.
+pub type Key = SmallVec<[u8; 112]>;
 
 /// A gate that a request passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +34,15 @@ pub struct Passed {
     pub class: GateClass,
     /// What it is keyed by, beside provider and scope.
     pub key: Key,
-    /// Where the server will name the bucket it belongs to: what it is keyed by, the bucket
-    /// aside.
-    pub family: Option<Key>,
+    /// Where the server will name the bucket it belongs to: how much of the key comes before the
+    /// bucket.
+    pub family: Option<usize>,
     /// What the request costs there, in units of the gate's limits.
     pub cost: u32,
 }
+
+/// Bytes of the length before each part.
+const LENGTH: usize = 4;
 
 /// Adds a part to a key: with its length, so that parts do not run together.
 pub(super) fn append(key: &mut Key, part: &[u8]) {
@@ -46,10 +50,20 @@ pub(super) fn append(key: &mut Key, part: &[u8]) {
     key.extend_from_slice(part);
 }
 
-/// The path with whatever looks like an id left out.
-pub(super) fn route(path: &str) -> String {
-    let segments = path.split('/').map(|s| if is_id(s) { "*" } else { s });
-    segments.collect::<Vec<_>>().join("/")
+/// Adds the path with whatever looks like an id left out.
+pub(super) fn append_route(key: &mut Key, path: &str) {
+    let at = key.len();
+    append(key, &[]);
+    for (n, segment) in path.split('/').enumerate() {
+        if n > 0 {
+            key.push(b'/');
+        }
+        let shown = if is_id(segment) { "*" } else { segment };
+        key.extend_from_slice(shown.as_bytes());
+    }
+    let (_, after) = key.split_at_mut(at);
+    let len = u32::try_from(after.len() - LENGTH).unwrap_or(u32::MAX);
+    after[..LENGTH].copy_from_slice(&len.to_be_bytes());
 }
 
 fn is_id(segment: &str) -> bool {
@@ -80,6 +94,14 @@ mod tests {
 
     #[test]
     fn ids_make_no_routes_of_their_own() {
+        let route = |path: &str| {
+            let (mut whole, mut parts) = (Key::new(), Key::new());
+            append_route(&mut whole, path);
+            let text = String::from_utf8(whole[LENGTH..].to_vec()).unwrap();
+            append(&mut parts, text.as_bytes());
+            assert_eq!(whole, parts);
+            text
+        };
         assert_eq!(route("/users/123/posts"), "/users/*/posts");
         assert_eq!(route("/v1/items"), "/v1/items");
         assert_eq!(route("/o/3fa85f64-5717-4562-b3fc-2c963f66afa6"), "/o/*");

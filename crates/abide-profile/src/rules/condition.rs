@@ -1,13 +1,16 @@
 //! When a rule applies.
 
-use abide_core::signal;
-use http::{HeaderName, Method};
+use abide_core::signal::{self, NameSet};
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, HeaderValue, Method};
 use serde_json::Value;
 
-use super::absent::Paths;
+use super::absent::Bits;
+use super::heads;
 use super::lazy::{Expression, Path};
+use super::needed::Bytes;
 use super::reader::Reader;
-use super::view::View;
+use super::view::{Seats, View};
 use crate::format::{Body, Match, Media, Rule, Scalar, Status};
 use crate::pattern::{Pattern, methods, patterns};
 use crate::problem::{Place, Problem};
@@ -82,11 +85,32 @@ pub(crate) struct Condition {
     paths: Vec<Pattern>,
     media: Option<Media>,
     json_expected: bool,
-    headers: Vec<(HeaderName, Test)>,
+    headers: Vec<Header>,
     json: Vec<(Path, Test)>,
     text: Option<Expression>,
     body: Option<Body>,
     compared: Vec<(Reader, Reader, bool)>,
+}
+
+/// What a body must have one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Names of JSON, which may be spelled with escapes.
+    Names(Bits),
+    Text(Bits),
+    /// It must begin with one of these, or be empty.
+    Beginning(Bytes),
+    /// There must be none.
+    Nothing,
+}
+
+/// What a header must be.
+#[derive(Debug)]
+struct Header {
+    name: HeaderName,
+    test: Test,
+    /// Its name as a set: most answers have it not, and it need not be looked up in them.
+    set: NameSet,
 }
 
 /// What a value must be.
@@ -108,7 +132,11 @@ impl Condition {
         for (name, wanted) in &rule.header {
             let place = place.key("header").key(name);
             match name.parse::<HeaderName>() {
-                Ok(name) => headers.push((name, Test::new(wanted, &place, problems))),
+                Ok(name) => headers.push(Header {
+                    set: heads::set(&name),
+                    name,
+                    test: Test::new(wanted, &place, problems),
+                }),
                 Err(_) => problems.push(Problem::new(place, "is no header's name")),
             }
         }
@@ -152,13 +180,57 @@ impl Condition {
         }
     }
 
-    /// Gives its paths places.
-    pub(super) fn seat(&mut self, paths: &mut Paths) {
-        self.json.iter_mut().for_each(|(path, _)| path.seat(paths));
-        for (a, b, _) in &mut self.compared {
-            a.seat_path(paths);
-            b.seat_path(paths);
+    /// Gives what it looks for places.
+    pub(super) fn seat(&mut self, seats: &mut Seats) {
+        for (path, _) in &mut self.json {
+            path.seat(&mut seats.needles);
         }
+        if let Some(text) = &mut self.text {
+            text.seat(&mut seats.needles);
+        }
+        for (a, b, _) in &mut self.compared {
+            a.seat_path(seats);
+            b.seat_path(seats);
+        }
+    }
+
+    /// Whether it may be about a body that is announced so.
+    pub(super) fn may_be_about(&self, media: signal::Media) -> bool {
+        let untold = |h: &Header| h.name == CONTENT_TYPE && matches!(h.test, Test::Present(false));
+        let told = matches!(media, signal::Media::Unknown) || !self.headers.iter().any(untold);
+        told && self.media.is_none_or(|m| m == kind(media))
+    }
+
+    pub(super) const fn expects_json(&self) -> bool {
+        self.json_expected
+    }
+
+    pub(super) fn methods(&self) -> &[Method] {
+        &self.methods
+    }
+
+    pub(super) fn paths(&self) -> &[Pattern] {
+        &self.paths
+    }
+
+    /// The headers without which it does not fit.
+    pub(super) fn heads(&self) -> impl Iterator<Item = NameSet> {
+        let needed = |h: &&Header| !h.test.of_lines(&mut std::iter::empty());
+        self.headers.iter().filter(needed).map(|h| h.set)
+    }
+
+    /// What the body must have for it to fit.
+    pub(super) fn needs(&self) -> impl Iterator<Item = Needs> {
+        let json = self.json.iter().filter(|(_, test)| !test.accepts_absence());
+        let names = json.flat_map(|(path, _)| path.needs());
+        let text = self.text.iter().flat_map(Expression::needs);
+        let empty = self.body == Some(Body::Empty);
+        let begins = self.text.iter().find_map(Expression::begins);
+        names
+            .map(Needs::Names)
+            .chain(text.map(Needs::Text))
+            .chain(begins.map(Needs::Beginning))
+            .chain(empty.then_some(Needs::Nothing))
     }
 
     /// Which statuses it is about.
@@ -175,10 +247,7 @@ impl Condition {
             && self.media.is_none_or(|m| m == kind(signal.media))
             && (self.methods.is_empty() || self.methods.contains(view.request.method))
             && (self.paths.is_empty() || self.paths.iter().any(|p| p.matches(view.request.path)))
-            && self.headers.iter().all(|(name, test)| {
-                let mut lines = view.headers().get_all(name).iter();
-                test.of_lines(&mut lines.by_ref().map(http::HeaderValue::as_bytes))
-            })
+            && self.headers.iter().all(|h| h.fits(view))
             && self.compared.iter().all(|(a, b, equal_too)| {
                 a.needs_body() || b.needs_body() || compare(a, b, *equal_too, view)
             })
@@ -215,7 +284,6 @@ impl Condition {
             Body::Cut => view.is_cut(),
         });
         state
-            && (self.json.is_empty() || self.may_have(view))
             && self
                 .json
                 .iter()
@@ -229,12 +297,6 @@ impl Condition {
                 .iter()
                 .all(|(a, b, equal_too)| compare(a, b, *equal_too, view))
     }
-
-    /// Whether what the rule needs may be in the body at all.
-    fn may_have(&self, view: &View<'_>) -> bool {
-        let absent = |(path, test): &(Path, Test)| !test.accepts_absence() && path.is_absent(view);
-        !self.json.iter().any(absent)
-    }
 }
 
 fn compare(a: &Reader, b: &Reader, equal_too: bool, view: &View<'_>) -> bool {
@@ -244,11 +306,21 @@ fn compare(a: &Reader, b: &Reader, equal_too: bool, view: &View<'_>) -> bool {
     }
 }
 
-const fn kind(media: signal::Media) -> Media {
+pub(super) const fn kind(media: signal::Media) -> Media {
     match media {
         signal::Media::Json => Media::Json,
         signal::Media::Html => Media::Html,
         _ => Media::Other,
+    }
+}
+
+impl Header {
+    fn fits(&self, view: &View<'_>) -> bool {
+        if !self.set.meets(view.answer.signal.names) {
+            return self.test.of_lines(&mut std::iter::empty());
+        }
+        let lines = view.headers().get_all(&self.name).iter();
+        self.test.of_lines(&mut lines.map(HeaderValue::as_bytes))
     }
 }
 

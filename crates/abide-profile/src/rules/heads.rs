@@ -1,22 +1,30 @@
-//! The headers that readings look at, found in one walk: a lookup hashes a name, and a dozen of
-//! them cost more than all else about a good answer.
+//! The headers that readings look at, found in one walk: a lookup hashes a name, and a
+//! dozen of them cost more than all else about a good answer.
 
+use abide_core::signal::NameSet;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use smallvec::SmallVec;
 
 /// How many names have a place; further ones are looked up.
-const PLACES: usize = 16;
+const PLACES: usize = 32;
+/// How many lengths are told apart.
+const LENGTHS: usize = 64;
 
 /// Which headers are looked at.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     names: Vec<HeaderName>,
-    /// The lengths of their names, of which most others have none.
-    lengths: u64,
+    /// Which of them have a length, a bit each; most others have none of these.
+    lengths: Vec<u32>,
 }
 
-/// Where they are in one answer.
+/// Where they are in one answer: few are in it.
 #[derive(Debug, Default)]
-pub(super) struct Found<'a>([Lines<'a>; PLACES]);
+pub(super) struct Found<'a> {
+    lines: SmallVec<[(u32, &'a HeaderValue); 8]>,
+    several: u32,
+    any: u32,
+}
 
 /// The lines of one name.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,7 +43,8 @@ impl Heads {
         if known.is_some() || self.names.len() == PLACES {
             return known;
         }
-        self.lengths |= length(name);
+        self.lengths.resize(LENGTHS, 0);
+        self.lengths[length(name)] |= 1 << self.names.len();
         self.names.push(name.clone());
         Some(self.names.len() - 1)
     }
@@ -44,14 +53,26 @@ impl Heads {
     pub(super) fn find<'a>(&self, headers: &'a HeaderMap) -> Found<'a> {
         let mut found = Found::default();
         for (name, value) in headers {
-            if self.lengths & length(name) == 0 {
+            let mut like = self.lengths.get(length(name)).copied().unwrap_or(0);
+            if like == 0 {
                 continue;
             }
-            if let Some(at) = self.names.iter().position(|n| n == name) {
-                found.0[at] = match found.0[at] {
-                    Lines::None => Lines::One(value),
-                    Lines::One(_) | Lines::Several => Lines::Several,
-                };
+            let at = loop {
+                let at = like.trailing_zeros();
+                if self.names.get(at as usize).is_none_or(|n| n == name) {
+                    break at;
+                }
+                like &= like - 1;
+            };
+            if at == u32::BITS {
+                continue;
+            }
+            let bit = 1 << at;
+            if found.any & bit == 0 {
+                found.any |= bit;
+                found.lines.push((bit, value));
+            } else {
+                found.several |= bit;
             }
         }
         found
@@ -60,12 +81,29 @@ impl Heads {
 
 impl<'a> Found<'a> {
     pub(super) fn at(&self, place: usize) -> Lines<'a> {
-        self.0.get(place).copied().unwrap_or(Lines::Several)
+        let bit = match place {
+            0..PLACES => 1 << place,
+            _ => return Lines::Several,
+        };
+        if self.several & bit != 0 {
+            return Lines::Several;
+        }
+        if self.any & bit == 0 {
+            return Lines::None;
+        }
+        let mut lines = self.lines.iter();
+        let line = lines.find(|(at, _)| *at == bit);
+        line.map_or(Lines::None, |(_, line)| Lines::One(line))
     }
 }
 
-fn length(name: &HeaderName) -> u64 {
-    1 << (name.as_str().len() % 64)
+fn length(name: &HeaderName) -> usize {
+    name.as_str().len() % LENGTHS
+}
+
+/// A name as a set.
+pub(super) fn set(name: &HeaderName) -> NameSet {
+    NameSet::of(name.as_str().as_bytes())
 }
 
 #[cfg(test)]
@@ -80,7 +118,7 @@ mod tests {
                 .unwrap()
         };
         let mut heads = Heads::default();
-        let places: Vec<_> = (1..=20).map(|n| heads.place(&name(n))).collect();
+        let places: Vec<_> = (1..=40).map(|n| heads.place(&name(n))).collect();
         assert_eq!(heads.place(&name(3)), Some(2));
         assert!(places[..PLACES].iter().all(Option::is_some));
         assert!(places[PLACES..].iter().all(Option::is_none));
@@ -90,7 +128,7 @@ mod tests {
         }
         headers.append("x-zzz", HeaderValue::from_static("f"));
         let found = heads.find(&headers);
-        for (n, place) in (1..=20).zip(places) {
+        for (n, place) in (1..=40).zip(places) {
             let Some(place) = place else {
                 continue;
             };

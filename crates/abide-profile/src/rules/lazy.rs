@@ -3,12 +3,12 @@
 
 use std::sync::OnceLock;
 
-use memchr::memmem;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use super::absent::Paths;
+use super::absent::{Bits, Needles};
+use super::needed::{self, Bytes};
 use super::path::Plain;
 use super::view::View;
 
@@ -25,6 +25,10 @@ const MAX_NESTING: usize = 8;
 pub(crate) struct Expression {
     text: Box<str>,
     made: OnceLock<Option<Regex>>,
+    /// What a text must begin with.
+    begins: Option<Bytes>,
+    /// What a body must have one of, the cheapest to look for first.
+    needs: Vec<Bits>,
 }
 
 impl Expression {
@@ -32,7 +36,35 @@ impl Expression {
         Self {
             text: text.into(),
             made: OnceLock::new(),
+            begins: needed::parse(text).as_ref().and_then(needed::beginnings),
+            needs: Vec::new(),
         }
+    }
+
+    /// Shares what bodies are searched for with other rules.
+    pub(super) fn seat(&mut self, needles: &mut Needles) {
+        let hir = needed::parse(&self.text).filter(|_| self.begins.is_none());
+        let Some(hir) = hir else {
+            // How a body begins is seen at a glance.
+            return;
+        };
+        // Whatever looks for elements shares this, and JSON has it seldom.
+        if needed::needs_byte(&hir, b'<') {
+            self.needs.extend(needles.place(b"<"));
+        }
+        let pieces = needed::pieces(&hir).unwrap_or_default();
+        let pieces = needles.places(pieces.into_iter()).filter(|any| *any != 0);
+        self.needs.extend(pieces);
+    }
+
+    /// What a text must begin with, where that is known.
+    pub(super) const fn begins(&self) -> Option<Bytes> {
+        self.begins
+    }
+
+    /// What a body must have one of, each.
+    pub(super) fn needs(&self) -> impl Iterator<Item = Bits> {
+        self.needs.iter().copied()
     }
 
     /// Why it cannot be made.
@@ -49,12 +81,11 @@ impl Expression {
         !self.is_hopeless(text) && self.get().is_some_and(|r| r.is_match(text))
     }
 
-    /// Whether it looks for a page and this is none by its first letter: asked of every good answer
-    /// of a provider of JSON, and a search costs ten times as much.
+    /// Whether it matches nothing that begins so: what looks for a page is asked of every good
+    /// answer of a provider of JSON.
     fn is_hopeless(&self, text: &[u8]) -> bool {
-        let pattern = self.text.strip_prefix("(?i)").unwrap_or(&self.text);
-        let first = text.trim_ascii_start().first();
-        pattern.starts_with(r"^\s*<") && first.is_some_and(|b| b.is_ascii_graphic() && *b != b'<')
+        let begins = self.begins.as_ref().zip(text.first());
+        begins.is_some_and(|(bytes, first)| !bytes.has(*first))
     }
 }
 
@@ -69,8 +100,8 @@ fn build(text: &str) -> Result<Regex, String> {
 pub(crate) struct Path {
     text: Box<str>,
     made: OnceLock<Made>,
-    /// What it shares with the same path of other rules.
-    place: Option<usize>,
+    /// What a body must have one of, for each name that all its nodes lie below.
+    needs: Vec<Bits>,
 }
 
 #[derive(Debug)]
@@ -86,18 +117,34 @@ impl Path {
         Self {
             text: text.into(),
             made: OnceLock::new(),
-            place: None,
+            needs: Vec::new(),
         }
     }
 
-    /// Shares what is found out of it with other rules.
-    pub(super) fn seat(&mut self, paths: &mut Paths) {
-        self.place = paths.place(&self.text);
+    /// Shares what bodies are searched for with other rules.
+    pub(super) fn seat(&mut self, needles: &mut Needles) {
+        let mut places = |names: &mut dyn Iterator<Item = &[u8]>| needles.places(names);
+        self.needs = match self.get() {
+            Made::Plain(path) => path
+                .needed()
+                .filter_map(|names| places(&mut names.iter().map(|n| n.as_bytes())))
+                .collect(),
+            Made::General(_) | Made::Nothing => self
+                .top()
+                .and_then(|top| places(&mut [top.as_bytes()].into_iter()))
+                .into_iter()
+                .collect(),
+        };
     }
 
     /// As it is written.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// What a body must have one of, each, for it to have a node there.
+    pub(super) fn needs(&self) -> impl Iterator<Item = Bits> {
+        self.needs.iter().copied()
     }
 
     /// Why it cannot be made.
@@ -131,24 +178,7 @@ impl Path {
     /// Whether it surely has no node in the body: looking for a few bytes costs a hundredth of
     /// parsing. A body with escapes may spell names otherwise.
     pub(crate) fn is_absent(&self, view: &View<'_>) -> bool {
-        match self.place {
-            Some(place) => view.absent().or_look(place, || self.looks_absent(view)),
-            None => self.looks_absent(view),
-        }
-    }
-
-    fn looks_absent(&self, view: &View<'_>) -> bool {
-        let Some(text) = view.text() else {
-            return true;
-        };
-        match self.get() {
-            Made::Nothing => true,
-            Made::General(_) => {
-                let missing = |top: &str| memmem::find(text, top.as_bytes()).is_none();
-                self.top().is_some_and(missing) && !view.has_escapes()
-            }
-            Made::Plain(path) => path.is_absent(text) && !view.has_escapes(),
-        }
+        self.needs.iter().any(|names| view.has_none(*names)) && !view.has_escapes()
     }
 
     /// The member of the top object that every match lies in, where the path names one.

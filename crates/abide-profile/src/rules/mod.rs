@@ -12,6 +12,7 @@ mod condition;
 mod heads;
 mod index;
 mod lazy;
+mod needed;
 mod path;
 mod quota;
 mod reader;
@@ -28,13 +29,11 @@ pub(crate) use self::condition::Statuses;
 pub use self::trace::Look;
 pub use self::view::MAX_BODY;
 
-use self::absent::Paths;
 use self::condition::Condition;
-use self::heads::Heads;
 use self::index::Index;
 use self::quota::Quota;
 use self::reader::Reader;
-use self::view::View;
+use self::view::{Seats, View};
 use crate::boundary::Boundary;
 use crate::extend::Origin;
 use crate::format::{Amount, Inspect, Profile, Rule};
@@ -48,7 +47,7 @@ pub struct Rules {
     rules: Vec<Compiled>,
     index: Index,
     quotas: Vec<Quota>,
-    heads: Heads,
+    seats: Seats,
     asks: Vec<Told>,
 }
 
@@ -128,17 +127,18 @@ impl Rules {
             let place = top.key("reading").item(i);
             quotas.push(Quota::new(reading, gates, &place, problems));
         }
-        let mut heads = Heads::default();
-        let mut paths = Paths::default();
-        quotas
-            .iter_mut()
-            .for_each(|q| q.seat(&mut heads, &mut paths));
-        rules.iter_mut().for_each(|r| r.when.seat(&mut paths));
-        let asks = told(&profile.asks, &top.key("ask"), problems);
+        let mut asks = told(&profile.asks, &top.key("ask"), problems);
+        let mut seats = Seats::default();
+        quotas.iter_mut().for_each(|q| q.seat(&mut seats));
+        rules.iter_mut().for_each(|r| r.when.seat(&mut seats));
+        let own = rules.iter_mut().flat_map(|r| &mut r.asks);
+        for reader in own.chain(&mut asks).flat_map(Told::readers_mut) {
+            reader.seat_path(&mut seats);
+        }
         Self {
-            index: Index::new(rules.iter().map(|r| r.when.statuses())),
+            index: Index::new(rules.iter().map(|r| &r.when)),
             rules,
-            heads,
+            seats,
             quotas,
             asks,
         }
@@ -150,7 +150,7 @@ impl Rules {
         request: &RequestView<'_>,
         answer: &Answer<'_>,
     ) -> (Option<Decided<'_>>, Option<Parts>) {
-        let view = View::new(request, answer, &self.heads);
+        let view = View::new(request, answer, &self.seats);
         let index = self.deciding(&view);
         let rule = index.and_then(|i| self.rules.get(i));
         let ignored = rule.is_some_and(|r| r.ignore_readings);
@@ -216,20 +216,19 @@ impl Rules {
     /// The first rule that fits.
     fn deciding(&self, view: &View<'_>) -> Option<usize> {
         let fits = |r: &Compiled| r.when.head_fits(view) && r.when.body_fits(view);
-        let status = view.answer.signal.status.as_u16();
-        let mut about = self.index.of(status);
+        let mut about = self.index.of(view);
         about.find(|n| self.rules.get(*n).is_some_and(fits))
     }
 
-    /// The rules that may be about an answer, in order.
+    /// The rules whose head may fit an answer, in order.
     fn about(&self, view: &View<'_>) -> impl Iterator<Item = &Compiled> {
-        let status = view.answer.signal.status.as_u16();
-        self.index.of(status).filter_map(|n| self.rules.get(n))
+        let about = self.index.of_head(view);
+        about.filter_map(|n| self.rules.get(n))
     }
 
     /// Whether the body of an answer with this head has to be seen.
     pub fn wants(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Wants {
-        let view = View::new(request, answer, &self.heads);
+        let view = View::new(request, answer, &self.seats);
         let mut wants = Wants::Nothing;
         for rule in self.about(&view).filter(|r| r.when.head_fits(&view)) {
             let looks = rule.when.needs_body();
@@ -256,7 +255,7 @@ impl Rules {
     /// Whether the head of an answer tells what it means and covers: its body may only tell how
     /// long to wait.
     pub fn head_decides(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> bool {
-        let view = View::new(request, answer, &self.heads);
+        let view = View::new(request, answer, &self.seats);
         let mut fitting = self.about(&view).filter(|r| r.when.head_fits(&view));
         fitting.next().is_none_or(|r| !r.when.needs_body())
     }
@@ -265,7 +264,7 @@ impl Rules {
     /// `None` where there are none. Of a body that is too large to be kept these are picked out;
     /// what a rule looks for in its text is looked for in its beginning.
     pub fn tops(&self, request: &RequestView<'_>, answer: &Answer<'_>) -> Option<Vec<&str>> {
-        let view = View::new(request, answer, &self.heads);
+        let view = View::new(request, answer, &self.seats);
         let mut tops = Vec::new();
         let fitting = self.about(&view).filter(|r| r.when.head_fits(&view));
         for rule in fitting {
@@ -331,6 +330,18 @@ impl Told {
     }
 
     fn readers(&self) -> impl Iterator<Item = &Reader> {
+        let all = match self {
+            Self::At(r) => [Some(r), None, None],
+            Self::Missing {
+                requested,
+                available,
+                rate,
+            } => [Some(requested), Some(available), Some(rate)],
+        };
+        all.into_iter().flatten()
+    }
+
+    fn readers_mut(&mut self) -> impl Iterator<Item = &mut Reader> {
         let all = match self {
             Self::At(r) => [Some(r), None, None],
             Self::Missing {

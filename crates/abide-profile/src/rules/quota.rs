@@ -1,13 +1,11 @@
 //! Quotas told in words of a provider's own.
 
 use abide_core::finding::{BucketId, Reading};
-use abide_core::signal::is_quota;
+use abide_core::signal::{NameSet, is_quota};
 use abide_core::{GateClass, Hint, Instant, Scope};
 
-use super::absent::Paths;
-use super::heads::Heads;
 use super::reader::Reader;
-use super::view::View;
+use super::view::{Seats, View};
 use crate::boundary::Boundary;
 use crate::format;
 use crate::gates::{Cover, Gates};
@@ -27,6 +25,8 @@ pub(crate) struct Quota {
     until: Option<Boundary>,
     /// It reads headers that are understood without a profile too.
     common: bool,
+    /// The headers without which it tells nothing, where it does so by headers alone.
+    heads: Option<NameSet>,
 }
 
 impl Quota {
@@ -69,6 +69,7 @@ impl Quota {
             bucket: reader("bucket", &told.bucket),
             until,
             common: false,
+            heads: None,
         };
         let headers = quota.readers().filter_map(Reader::header);
         let common = headers.map(http::HeaderName::as_str).any(is_quota);
@@ -100,8 +101,8 @@ impl Quota {
         .filter_map(|(name, reader)| Some((name, reader.as_ref()?)))
     }
 
-    /// Gives its headers and paths places.
-    pub(super) fn seat(&mut self, heads: &mut Heads, paths: &mut Paths) {
+    /// Gives what it looks for places.
+    pub(super) fn seat(&mut self, seats: &mut Seats) {
         let readers = [
             &mut self.limit,
             &mut self.remaining,
@@ -112,9 +113,18 @@ impl Quota {
             &mut self.bucket,
         ];
         for reader in readers.into_iter().flatten() {
-            reader.seat(heads);
-            reader.seat_path(paths);
+            reader.seat_head(seats);
+            reader.seat_path(seats);
         }
+        let reset = self.reset.as_ref().filter(|r| !r.is_constant());
+        let telling = [&self.limit, &self.remaining, &self.cost, &self.bucket];
+        let telling = telling.into_iter().flatten().chain(reset);
+        self.heads = telling
+            .map(Reader::head)
+            .try_fold(NameSet::default(), |mut all, one| {
+                all.join(one?);
+                Some(all)
+            });
     }
 
     /// Whether it reads headers that are understood without a profile too.
@@ -132,6 +142,12 @@ impl Quota {
 
     /// What an answer tells of it; `None` when it says nothing.
     pub(crate) fn read(&self, view: &View<'_>) -> Option<Reading> {
+        if self
+            .heads
+            .is_some_and(|heads| !heads.meets(view.answer.signal.names))
+        {
+            return None;
+        }
         let count = |r: &Option<Reader>| r.as_ref().and_then(|r| r.count(view));
         let limit = count(&self.limit);
         let left = || Some(limit?.saturating_sub(count(&self.used)?));

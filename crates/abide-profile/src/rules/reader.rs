@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use abide_core::Hint;
-use abide_core::signal::{Form, count};
+use abide_core::signal::{Form, NameSet, count};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::absent::Paths;
-use super::heads::{Heads, Lines};
+use super::heads::{self, Lines};
 use super::lazy::{Expression, Path};
-use super::view::View;
+use super::view::{Seats, View};
 use crate::format::{Source, Unit};
 use crate::problem::{Place, Problem};
 
@@ -140,18 +139,23 @@ impl Reader {
         }
     }
 
-    /// Gives its header a place.
-    pub(super) fn seat(&mut self, heads: &mut Heads) {
+    /// Gives its header a place: for what is read of every answer.
+    pub(super) fn seat_head(&mut self, seats: &mut Seats) {
         if let Spot::Header(name, _) = &self.spot {
-            self.place = heads.place(name);
+            self.place = seats.heads.place(name);
         }
     }
 
-    /// Gives its path a place.
-    pub(super) fn seat_path(&mut self, paths: &mut Paths) {
+    /// Shares what bodies are searched for.
+    pub(super) fn seat_path(&mut self, seats: &mut Seats) {
         if let Spot::Json(path, _) = &mut self.spot {
-            path.seat(paths);
+            path.seat(&mut seats.needles);
         }
+    }
+
+    /// Its header as a set, where it reads one.
+    pub(super) fn head(&self) -> Option<NameSet> {
+        self.header().map(heads::set)
     }
 
     /// As a count.

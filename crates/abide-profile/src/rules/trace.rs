@@ -42,7 +42,7 @@ impl Rules {
         answer: &Answer<'_>,
         gates: &Gates,
     ) -> Vec<Look> {
-        let view = View::new(request, answer, &self.heads);
+        let view = View::new(request, answer, &self.seats);
         let rule = self.deciding(&view).map(|i| &self.rules[i]);
         let mut looks = Vec::new();
         for quota in self.quotas.iter() {

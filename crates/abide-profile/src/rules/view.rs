@@ -7,7 +7,7 @@ use abide_core::classify::{Answer, RequestView};
 use http::HeaderMap;
 use serde_json::Value;
 
-use super::absent::Absent;
+use super::absent::{Absent, Bits, Needles};
 use super::heads::{Found, Heads, Lines};
 use super::whole;
 
@@ -15,11 +15,18 @@ use super::whole;
 /// bounds the work an answer can make us do.
 pub const MAX_BODY: usize = 64 * 1024;
 
+/// What the rules of one profile look for in every answer.
+#[derive(Debug, Default)]
+pub(super) struct Seats {
+    pub(super) heads: Heads,
+    pub(super) needles: Needles,
+}
+
 /// One answer, as rules look at it.
 pub(crate) struct View<'a> {
     pub(crate) request: &'a RequestView<'a>,
     pub(crate) answer: &'a Answer<'a>,
-    heads: &'a Heads,
+    seats: &'a Seats,
     found: OnceCell<Found<'a>>,
     json: OnceCell<Option<Value>>,
     escapes: OnceCell<bool>,
@@ -30,12 +37,12 @@ impl<'a> View<'a> {
     pub(super) fn new(
         request: &'a RequestView<'a>,
         answer: &'a Answer<'a>,
-        heads: &'a Heads,
+        seats: &'a Seats,
     ) -> Self {
         Self {
             request,
             answer,
-            heads,
+            seats,
             found: OnceCell::new(),
             json: OnceCell::new(),
             escapes: OnceCell::new(),
@@ -49,7 +56,7 @@ impl<'a> View<'a> {
 
     /// The lines of a header that has a place.
     pub(super) fn lines(&self, place: usize) -> Lines<'a> {
-        let find = || self.heads.find(self.answer.headers);
+        let find = || self.seats.heads.find(self.answer.headers);
         self.found.get_or_init(find).at(place)
     }
 
@@ -69,16 +76,18 @@ impl<'a> View<'a> {
         self.json.get_or_init(parse).as_ref()
     }
 
-    /// Which paths were looked for.
-    pub(super) const fn absent(&self) -> &Absent {
-        &self.absent
+    /// Whether the body surely has none of these pieces of text.
+    pub(super) fn has_none(&self, needles: Bits) -> bool {
+        let text = self.text().unwrap_or_default();
+        self.seats.needles.none_in(text, needles, &self.absent)
     }
 
     /// Whether the body may spell names with escapes.
     pub(crate) fn has_escapes(&self) -> bool {
         let look = || {
             let text = self.text().unwrap_or_default();
-            memchr::memmem::find(text, b"\\u").is_some()
+            let first = memchr::memchr(b'\\', text);
+            first.is_some_and(|at| memchr::memmem::find(&text[at..], b"\\u").is_some())
         };
         *self.escapes.get_or_init(look)
     }

@@ -106,8 +106,8 @@ impl Talk {
         headers: &HeaderMap,
         permit: &mut Permit,
     ) -> Head {
-        permit.answered(self.shard.name());
         let at = self.shard.shared().clock.moment();
+        permit.answered_at(at.now, self.shard.name());
         Head::read(&self.shard, &self.view(), (status, headers), at, permit)
     }
 
