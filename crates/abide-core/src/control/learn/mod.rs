@@ -190,7 +190,7 @@ impl Learner {
         let rate = best.model.rate();
         let proof = match best.model {
             Model::Bucket { burst, .. } => (burst + 4.0) / (rate * (TRIAL - 1.0)),
-            Model::Sliding { span, .. } | Model::Fixed { span, .. } => 2.0 * span,
+            Model::Sliding { span, .. } | Model::Fixed { span, .. } => 1.2 * span,
         };
         if self.trying && now.since(self.stepped) >= seconds(proof) {
             self.trying = false;
@@ -221,15 +221,17 @@ impl Learner {
     }
 }
 
-/// The likeliest; where that is no more than a guess, the lowest rate of those that are nearly as
-/// likely.
-fn choose(fits: Vec<Fit>) -> Option<Fit> {
+/// The likeliest; where that is no more than a guess, the middle of those that are nearly as
+/// likely: whichever side the truth is on, the next refusal, or none, halves what is left.
+fn choose(mut fits: Vec<Fit>) -> Option<Fit> {
     let best = fits.first()?.cost;
     if best < SURE {
-        return fits.into_iter().next();
+        fits.truncate(1);
     }
-    let near = fits.into_iter().take_while(|f| f.cost <= best + ALIKE);
-    near.min_by(|a, b| a.model.rate().total_cmp(&b.model.rate()))
+    fits.retain(|f| f.cost <= best + ALIKE);
+    fits.sort_by(|a, b| a.model.rate().total_cmp(&b.model.rate()));
+    let middle = (fits.len() - 1) / 2;
+    fits.into_iter().nth(middle)
 }
 
 impl Controller for Learner {
