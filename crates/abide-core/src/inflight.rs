@@ -5,7 +5,8 @@
 //! many requests as are out when it is met; most such limits are small, and met early. So for a
 //! quarter of a second two are out and no more (at any round trip of 20 ms or more that is less
 //! than any limit above a hundred a second bears), then twice as many as have come back well
-//! together, a while longer no more than sixteen, and then as many as there are places.
+//! together: no more than fourteen until a hundred were served, since few hidden limits are
+//! larger, and then as many as there are places.
 //!
 //! The time lost by that is 0.3 s at a round trip of 20 ms, and three round trips where they are
 //! long: nothing in a run of minutes.
@@ -16,9 +17,10 @@ use crate::time::Instant;
 const FIRST: u32 = 2;
 /// How long no more than that are.
 const CAREFUL: u32 = ticks(220);
-/// How many may be out until [`MODEST`] is over.
+/// How many may be out until so many were served, or so long has passed.
 const FEW: u32 = 14;
-const MODEST: u32 = ticks(385);
+const USUAL: u32 = 100;
+const MODEST: u32 = ticks(800);
 
 /// Ticks of about a millisecond: a shift is all they cost on the path of every request.
 const fn ticks(millis: u32) -> u32 {
@@ -84,21 +86,23 @@ impl InFlight {
         self.count = self.count.saturating_sub(1);
     }
 
-    /// A request that was one of `together` on the wire came back well at `now`.
+    /// A request that was one of `together` on the wire came back well at `now`, as `served` did
+    /// lately.
     #[inline]
-    pub(crate) const fn came_back(&mut self, now: Instant, together: u32) {
+    pub(crate) const fn came_back(&mut self, now: Instant, together: u32, served: u32) {
         if together.saturating_mul(2) > self.gentle {
-            self.widen(now, together);
+            self.widen(now, together, served);
         }
     }
 
-    const fn widen(&mut self, now: Instant, together: u32) {
+    const fn widen(&mut self, now: Instant, together: u32, served: u32) {
         let age = tick(now).wrapping_sub(self.began);
         if age < CAREFUL {
             return;
         }
         let next = together.saturating_mul(2);
-        let next = if age < MODEST && next > FEW { FEW } else { next };
+        let few = age < MODEST && served < USUAL;
+        let next = if few && next > FEW { FEW } else { next };
         // The last number stands for no gentle start at all.
         let next = if next == u32::MAX { next - 1 } else { next };
         if next > self.gentle {
@@ -154,11 +158,11 @@ mod tests {
         assert_eq!((f.enter(at(0)), f.enter(at(0))), (1, 2));
         assert!(!f.has_room());
         f.leave();
-        f.came_back(at(20), 2);
+        f.came_back(at(20), 2, 1);
         f.enter(at(20));
         assert!(!f.has_room(), "a quarter of a second is not over");
         f.leave();
-        f.came_back(at(260), 2);
+        f.came_back(at(260), 2, 20);
         for _ in 0..3 {
             assert!(f.has_room());
             f.enter(at(260));
@@ -167,10 +171,10 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_for_a_moment_and_then_all() {
+    fn fourteen_until_a_hundred_were_served() {
         let mut f = InFlight::new(64, true);
         f.enter(at(0));
-        f.came_back(at(300), 12);
+        f.came_back(at(300), 12, 60);
         let room = |f: &mut InFlight| {
             let before = f.count();
             while f.has_room() {
@@ -178,8 +182,10 @@ mod tests {
             }
             f.count() - before
         };
-        assert_eq!(room(&mut f), 15);
-        f.came_back(at(400), 32);
-        assert_eq!(room(&mut f), 48);
+        assert_eq!(room(&mut f), 13);
+        f.came_back(at(400), 14, 99);
+        assert_eq!(room(&mut f), 0);
+        f.came_back(at(400), 14, 100);
+        assert_eq!(room(&mut f), 14);
     }
 }

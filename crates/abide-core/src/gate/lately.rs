@@ -35,6 +35,12 @@ impl Lately {
         self.count = self.count.saturating_add(1);
     }
 
+    /// How many.
+    #[inline]
+    pub(crate) const fn count(&self) -> u32 {
+        self.count.saturating_add(self.before)
+    }
+
     /// How many, and since when.
     pub fn told(&self) -> (u32, Instant) {
         let since = if self.before > 0 {

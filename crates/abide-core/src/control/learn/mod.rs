@@ -231,7 +231,8 @@ fn choose(mut fits: Vec<Fit>) -> Option<Fit> {
     fits.retain(|f| f.cost <= best + ALIKE);
     fits.sort_by(|a, b| a.model.rate().total_cmp(&b.model.rate()));
     let middle = (fits.len() - 1) / 2;
-    fits.into_iter().nth(middle)
+    let most = fits.iter().map(|f| f.most).max_by(f64::total_cmp)?;
+    fits.into_iter().nth(middle).map(|f| Fit { most, ..f })
 }
 
 impl Controller for Learner {
