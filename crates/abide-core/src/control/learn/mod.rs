@@ -46,6 +46,8 @@ const CALM_UNSURE: Duration = Duration::from_secs(6);
 const CALM_CHANGED: Duration = Duration::from_secs(8);
 /// Figures as round as that are no guess.
 const SURE: f64 = 1.3;
+/// So many of the possible are remembered.
+const OTHERS: usize = 12;
 /// Guesses that differ by no more are alike.
 const ALIKE: f64 = 1.0;
 /// The longest such time.
@@ -69,8 +71,10 @@ pub struct Learner {
     refused_at: Option<Instant>,
     resumed_at: Instant,
     best: Option<Fit>,
-    /// More than `best` allows is being tried.
-    trying: bool,
+    /// The others that are possible, the likeliest first.
+    others: Vec<Model>,
+    /// What is being tried, which allows more than the best.
+    trial: Option<Model>,
     calm: Duration,
     calm_since: Instant,
     fresh: bool,
@@ -114,7 +118,7 @@ impl Learner {
     /// A refusal that is no sibling of another.
     fn learn(&mut self, now: Instant, sent: Instant) {
         self.rate = self.fallback(sent);
-        if std::mem::take(&mut self.trying) {
+        if self.trial.take().is_some() {
             self.calm = (self.calm * 2).min(CALM_MOST);
         } else {
             self.calm = CALM;
@@ -153,7 +157,7 @@ impl Learner {
             eprintln!("{:.3} rate {:.1} calm {:?} refusals {:?}", now.as_nanos() as f64/1e9, self.rate, self.calm, self.history.evidence().refused);
             for f in fits.iter().take(4) { eprintln!("   {} cost {:.2} most {:.1} {:?} {:?}", f.model, f.cost, f.most, f.model, self.clock); }
         }
-        self.best = choose(fits);
+        self.choose(fits);
         self.climbing = self.best.is_none();
         self.fresh = true;
     }
@@ -180,59 +184,77 @@ impl Learner {
             true => self.calm.min(CALM_UNSURE),
             false => self.calm,
         };
-        if !self.trying && now.since(self.calm_since) >= calm {
-            self.trying = true;
-            self.calm_since = now;
-            self.stepped = now;
-            self.fresh = true;
+        let Some(trial) = &self.trial else {
+            if now.since(self.calm_since) >= calm {
+                self.trial = Some(self.next_trial(&best.model));
+                self.calm_since = now;
+                self.stepped = now;
+                self.fresh = true;
+            }
             return;
-        }
-        let rate = best.model.rate();
-        let proof = match best.model {
-            Model::Bucket { burst, .. } => (burst + 4.0) / (rate * (TRIAL - 1.0)),
+        };
+        let (rate, more) = (best.model.rate(), trial.rate());
+        let proof = match *trial {
+            Model::Bucket { burst, .. } => (burst + 4.0) / (more - rate).max(0.01 * rate),
             Model::Sliding { span, .. } | Model::Fixed { span, .. } => 1.2 * span,
         };
-        if self.trying && now.since(self.stepped) >= seconds(proof) {
-            self.trying = false;
+        if now.since(self.stepped) >= seconds(proof) {
+            self.trial = None;
             self.calm_since = now;
-            self.prove(now, rate * TRIAL);
+            self.prove(now, rate, more);
         }
+    }
+
+    /// The next that is possible and allows more; where there is none, a little more than the
+    /// best.
+    fn next_trial(&self, best: &Model) -> Model {
+        let rate = best.rate() * 1.01;
+        let higher = self.others.iter().filter(|m| m.rate() > rate);
+        let next = higher.min_by(|a, b| a.rate().total_cmp(&b.rate()));
+        next.map_or_else(|| best.times(TRIAL), Model::clone)
     }
 
     /// More than was thought is borne: what explains that as well takes over; where nothing does,
     /// the limit was raised.
-    fn prove(&mut self, now: Instant, rate: f64) {
-        let higher = |f: &Fit| f.most > rate / TRIAL * 1.002;
-        let fit = choose(self.look().into_iter().filter(higher).collect());
-        let Some(mut fit) = fit else {
-            self.history.forget_before(self.stepped);
-            self.rate = rate;
-            (self.best, self.climbing) = (None, true);
-            self.stepped = now;
-            return;
-        };
-        if let Model::Bucket { rate: kept, .. } = &mut fit.model
-            && *kept < rate / TRIAL * 1.002
-        {
-            *kept = fit.most.min(rate);
+    fn prove(&mut self, now: Instant, was: f64, borne: f64) {
+        let higher = |f: &Fit| f.most > was * 1.002;
+        self.choose(self.look().into_iter().filter(higher).collect());
+        match &mut self.best {
+            None => {
+                self.history.forget_before(self.stepped);
+                self.rate = borne;
+                self.climbing = true;
+                self.stepped = now;
+            }
+            Some(fit) => {
+                if let Model::Bucket { rate, .. } = &mut fit.model
+                    && *rate < was * 1.002
+                {
+                    *rate = fit.most.min(borne);
+                }
+            }
         }
-        self.best = Some(fit);
         self.fresh = true;
     }
-}
 
-/// The likeliest; where that is no more than a guess, the middle of those that are nearly as
-/// likely: whichever side the truth is on, the next refusal, or none, halves what is left.
-fn choose(mut fits: Vec<Fit>) -> Option<Fit> {
-    let best = fits.first()?.cost;
-    if best < SURE {
-        fits.truncate(1);
+    /// Takes the likeliest; where that is no more than a guess, the middle of those that are
+    /// nearly as likely: whichever side the truth is on, the next refusal, or none, halves what
+    /// is left.
+    fn choose(&mut self, mut fits: Vec<Fit>) {
+        self.others = fits.iter().take(OTHERS).map(|f| f.model.clone()).collect();
+        let Some(best) = fits.first().map(|f| f.cost) else {
+            self.best = None;
+            return;
+        };
+        if best < SURE {
+            fits.truncate(1);
+        }
+        fits.retain(|f| f.cost <= best + ALIKE);
+        fits.sort_by(|a, b| a.model.rate().total_cmp(&b.model.rate()));
+        let middle = (fits.len() - 1) / 2;
+        let most = fits.iter().map(|f| f.most).fold(0.0, f64::max);
+        self.best = fits.into_iter().nth(middle).map(|f| Fit { most, ..f });
     }
-    fits.retain(|f| f.cost <= best + ALIKE);
-    fits.sort_by(|a, b| a.model.rate().total_cmp(&b.model.rate()));
-    let middle = (fits.len() - 1) / 2;
-    let most = fits.iter().map(|f| f.most).max_by(f64::total_cmp)?;
-    fits.into_iter().nth(middle).map(|f| Fit { most, ..f })
 }
 
 impl Controller for Learner {
@@ -302,12 +324,11 @@ impl Controller for Learner {
             return None;
         }
         let model = &self.best.as_ref()?.model;
-        let model = if self.trying {
-            &model.times(TRIAL)
-        } else {
-            model
+        let model = match &self.trial {
+            Some(trial) => trial,
+            None => model,
         };
-        let refused = self.refused_at.filter(|_| !self.trying).unwrap_or(now);
+        let refused = self.refused_at.filter(|_| self.trial.is_none()).unwrap_or(now);
         Some(model.window(refused, self.history.counted()))
     }
 
@@ -322,7 +343,7 @@ impl Controller for Learner {
             return u32::MAX;
         };
         let rate = match &self.best {
-            Some(best) if self.trying => best.model.rate(),
+            Some(best) if self.trial.is_some() => best.model.rate(),
             Some(best) if self.is_unsure() => 1.2 * best.model.rate(),
             Some(best) => 2.0 * best.model.rate(),
             None if self.rate > 0.0 => self.rate,
