@@ -18,7 +18,7 @@ pub(crate) struct OffGrid {
 impl OffGrid {
     /// Number 1 to 10.
     pub(crate) fn numbered(number: u64) -> Self {
-        let trips = [20, 60, 5, 60, 35, 14, 45, 45, 300, 25];
+        let trips = [20, 60, 5, 60, 35, 14, 80, 30, 300, 25];
         let trip = trips[usize::try_from(number.saturating_sub(1)).unwrap_or(0) % trips.len()];
         Self {
             number,
@@ -57,7 +57,7 @@ impl OffGrid {
             ))),
             6 => Box::new(PenaltyBox::around(TokenBucket::new(29, second, 9))),
             7 => Box::new(TokenBucket::new(61, second, 34).hinting(Hint::Fixed(second))),
-            8 => Box::new(FixedWindow::new(127, ms(3_700)).shifted(ms(900))),
+            8 => Box::new(FixedWindow::new(91, ms(3_700)).shifted(ms(900))),
             9 => Box::new(Concurrency::new(7, service(130))),
             _ => Box::new(Timed::over(SlidingWindow::new(113, ms(4_600)), service(25))),
         }

@@ -3,8 +3,8 @@
 //! Such a provider turns away what comes on top, at once and without a word about when to come
 //! back, while the others are served as ever. Each answer is counted at the number of requests
 //! that were out when its own was sent. Of all numbers the best is taken: where `p` of the
-//! requests are served, `n` at once are worth `n·p`, and those turned away cost their provider
-//! as much as an answer is worth to us. Errors that have nothing to do with the number fall on
+//! requests are served, `n` at once are worth `n·p`, and each that is turned away costs as much as
+//! two that are served. Errors that have nothing to do with the number fall on
 //! all alike, and then the larger number stays the better one.
 //!
 //! One more is tried after a while in which the whole width was used and everything came back
@@ -119,7 +119,7 @@ impl Width {
             if bad > 0.0 {
                 bound = served.min(bound);
             }
-            let worth = n as f64 * (2.0 * served.min(bound) - 1.0);
+            let worth = n as f64 * (3.0 * served.min(bound) - 2.0);
             if worth > most {
                 (best, most) = (n, worth);
             }

@@ -108,10 +108,6 @@ impl History {
         recent.filter(|s| *s & 3 == GOOD).count()
     }
 
-    pub(super) const fn refusals(&self) -> &VecDeque<Instant> {
-        &self.refusals
-    }
-
     /// The evidence in seconds since an instant that is told with it.
     pub(super) fn evidence(&self) -> Evidence {
         let first = self.sends.front().map_or(0, |s| s & !3);

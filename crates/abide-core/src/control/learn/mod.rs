@@ -205,12 +205,10 @@ impl Learner {
         }
     }
 
-    /// The next that is possible and allows more; where there is none, a little more than the
-    /// best.
+    /// The likeliest that allows more; where there is none, a little more than the best.
     fn next_trial(&self, best: &Model) -> Model {
         let rate = best.rate() * 1.01;
-        let higher = self.others.iter().filter(|m| m.rate() > rate);
-        let next = higher.min_by(|a, b| a.rate().total_cmp(&b.rate()));
+        let next = self.others.iter().find(|m| m.rate() > rate);
         next.map_or_else(|| best.times(TRIAL), Model::clone)
     }
 
@@ -251,7 +249,7 @@ impl Learner {
         }
         fits.retain(|f| f.cost <= best + ALIKE);
         fits.sort_by(|a, b| a.model.rate().total_cmp(&b.model.rate()));
-        let middle = (fits.len() - 1) / 2;
+        let middle = fits.len() / 2;
         let most = fits.iter().map(|f| f.most).fold(0.0, f64::max);
         self.best = fits.into_iter().nth(middle).map(|f| Fit { most, ..f });
     }
