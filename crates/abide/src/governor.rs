@@ -19,7 +19,7 @@ use crate::policies::{Policies, Treatment};
 use crate::providers::{Found, Shards};
 use crate::shard::{Handle, Shard};
 use crate::shared::Shared;
-use crate::target::{Target, names_loopback};
+use crate::target::{Target, host_part, names_loopback};
 
 /// How often the store is looked at for what other processes wrote: new holds are seen within
 /// 100 ms.
@@ -184,10 +184,11 @@ impl Governor {
             host: &host,
             ..*place
         };
-        let (name, profile) = place.provider(&self.shared);
+        let (name, profile, several) = place.provider(&self.shared);
+        let part = several.then(|| host_part(&self.shared.names, &place));
         let loopback = is_loopback(&host);
         let handle = self.shard(&name, loopback, || Arc::clone(&profile));
-        let found = Arc::new(Found::new(handle, profile, &place, written));
+        let found = Arc::new(Found::new(handle, profile, &place, written, part));
         if !self.shared.catalogue.depends_on_path(&host) {
             self.providers.write().remember(key, Arc::clone(&found));
         }

@@ -44,6 +44,8 @@ pub(crate) struct Found {
     pub(crate) host: Arc<str>,
     /// It is this machine.
     pub(crate) loopback: bool,
+    /// What the gate of its host is keyed by, where its provider has several.
+    part: Option<Credential>,
     written: Arc<str>,
     port: (Option<u16>, u16),
     /// The gates of the account that sent last, where that decides them: most programs have one.
@@ -86,7 +88,10 @@ impl Found {
         {
             return gates.clone();
         }
-        let gates = target::gates(names, &self.profile, method, place, headers, account);
+        let mut gates = target::gates(names, &self.profile, method, place, headers, account);
+        if let Some(part) = self.part {
+            target::add_host(&mut gates, part);
+        }
         if lasts && let Some(mut last) = self.last.try_write() {
             *last = Some((account, gates.clone()));
         }
@@ -98,12 +103,14 @@ impl Found {
         profile: Arc<Profile>,
         place: &Place<'_>,
         written: &str,
+        part: Option<Credential>,
     ) -> Self {
         let host: Arc<str> = place.host.into();
         Self {
             handle,
             profile,
             loopback: is_loopback(place.host),
+            part,
             written: match place.host == written {
                 true => Arc::clone(&host),
                 false => written.into(),

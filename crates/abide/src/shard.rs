@@ -217,6 +217,16 @@ impl Shard {
         target.gates.iter().map(|g| self.spec(g).key).collect()
     }
 
+    /// The key of the gate of the host at which it is called by its name, where it has several.
+    pub(crate) fn host_key(&self) -> Option<GateKey> {
+        if !self.profile.has_several_hosts() {
+            return None;
+        }
+        let target = self.target();
+        let host = target.gates.iter().find(|g| g.class == GateClass::HOST)?;
+        Some(self.spec(host).key)
+    }
+
     fn spec(&self, gate: &TargetGate) -> GateSpec {
         let names = &self.shared.names;
         let mut spec = names.spec(gate.scope, &self.name, gate.part.bytes());

@@ -26,6 +26,8 @@ pub struct Named {
     pub provider: String,
     /// Its profile, by name; the catalogue's own for the address when absent.
     pub profile: Option<String>,
+    /// Whether several hosts answer for it: each has a breaker of its own then.
+    pub several_hosts: bool,
 }
 
 /// Finds the configured provider of a host and port; `None` where it is its own.

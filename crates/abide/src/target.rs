@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use abide_core::gate::MAX_GATES;
 use abide_core::outage::is_loopback;
 use abide_core::{GateClass, Scope};
 use abide_profile::{Asking, Profile};
@@ -71,9 +72,12 @@ impl Target {
         headers: &HeaderMap,
     ) -> Option<Self> {
         let place = Place::of_url(url)?;
-        let (provider, profile) = place.provider(shared);
+        let (provider, profile, several) = place.provider(shared);
         let account = account(&shared.names, &profile, &place, headers);
-        let gates = gates(&shared.names, &profile, method, &place, headers, account);
+        let mut gates = gates(&shared.names, &profile, method, &place, headers, account);
+        if several {
+            add_host(&mut gates, host_part(&shared.names, &place));
+        }
         Some(Self {
             provider: provider.into(),
             gates,
@@ -111,6 +115,25 @@ pub(crate) fn gates(
         },
     });
     gates.collect()
+}
+
+/// What the gate of one host of several is keyed by.
+pub(crate) fn host_part(names: &Names, place: &Place<'_>) -> Credential {
+    names.credential(&[b"host", place.authority().as_bytes()])
+}
+
+/// Adds the gate of one host of several, last: where a set is full the provider's own breaker
+/// stands in.
+pub(crate) fn add_host(gates: &mut Gates, part: Credential) {
+    if gates.len() < MAX_GATES {
+        gates.push(TargetGate {
+            scope: Scope::Provider,
+            class: GateClass::HOST,
+            family: None,
+            cost: 1,
+            part,
+        });
+    }
 }
 
 impl Target {

@@ -16,7 +16,7 @@ pub(crate) use episode::Episode;
 pub use key::{GateId, GateKey, GateSet, GateSpec, Hashed, HashedMap, KeyHasher, MAX_GATES};
 pub use lately::Lately;
 
-use crate::breaker::{Admits, Breaker};
+use crate::breaker::{Admits, Breaker, ProbeLease};
 use crate::control::Controller;
 use crate::hold::Hold;
 use crate::inflight::InFlight;
@@ -243,6 +243,10 @@ impl Gate {
     /// goes. Failures that a hold found on the wire are one, and a success among them heals
     /// nothing: it was sent before.
     pub(crate) fn note_health(&mut self, now: Instant, health: Health, order: u64) -> Noted {
+        if self.class == GateClass::HOST {
+            // Its breaker is all there is to it, and that is of this process alone.
+            return Noted::Nothing;
+        }
         let episode = self.episode.as_deref_mut();
         match health {
             Health::Failure => {
@@ -261,6 +265,17 @@ impl Gate {
                 }
             }
             Health::Neutral => Noted::Nothing,
+        }
+    }
+
+    /// What the breaker of this gate hears. With several hosts a failure is that of the host that
+    /// was asked, and opens no breaker of the whole provider; but who was let out as the probe of
+    /// that one speaks for it.
+    pub(crate) fn heard(&self, health: Health, lease: Option<ProbeLease>, hosted: bool) -> Health {
+        let elsewhere = hosted && self.class != GateClass::HOST && lease.is_none();
+        match health {
+            Health::Failure if elsewhere => Health::Neutral,
+            health => health,
         }
     }
 

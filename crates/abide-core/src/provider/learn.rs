@@ -11,7 +11,7 @@ use crate::gate::{Episode, GateKey, GateSpec};
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::policy::ProviderPolicy;
 use crate::time::Instant;
-use crate::verdict::Scope;
+use crate::verdict::{GateClass, Scope};
 
 /// The most lifts remembered: more echoes than that are never under way.
 const LIFTED: usize = 1024;
@@ -140,6 +140,7 @@ impl Provider {
                 self.gates[g].pace.change(now, &p.windows);
                 self.gates[g].inflight.change(p.concurrency);
             }
+            // Gates of hosts are the provider's too.
             let broken = scope == Scope::Provider && old.breaker != self.policy.breaker;
             if broken {
                 let breaker = self.policy.breaker.clone();
@@ -256,7 +257,9 @@ impl Provider {
         let all = self
             .gates
             .iter()
-            .filter(|g| g.alias.is_none() && self.index.contains_key(&g.key));
+            .filter(|g| g.alias.is_none() && self.index.contains_key(&g.key))
+            // A breaker is this process's own.
+            .filter(|g| g.class != GateClass::HOST);
         all.map(|gate| GateRecord {
             key: gate.key,
             scope: gate.scope,
