@@ -252,6 +252,42 @@ impl Call {
         Some(self.deadline().since(now))
     }
 
+    /// How much longer this call may wait for what is no gate: a place on the wire, the commitment
+    /// of an intent, the answer to a question about it. `None` without a bound.
+    pub fn wait_left(&self, now: Instant) -> Option<Duration> {
+        let patience = match self.policy.queueing {
+            Queueing::Free => None,
+            Queueing::Counts => {
+                let asking = self.asked_at.map_or(Duration::ZERO, |at| now.since(at));
+                let waited = self.waited.saturating_add(asking);
+                Some(self.policy.patience.saturating_sub(waited))
+            }
+        };
+        let deadline = self.time_left(now);
+        patience.into_iter().chain(deadline).min()
+    }
+
+    /// From now on it waits for something that is no gate.
+    pub fn waits(&mut self, now: Instant) {
+        self.asked_at.get_or_insert(now);
+    }
+
+    /// The refusal, unsent, of a call that has no time left for an answer.
+    pub fn late(&mut self, now: Instant) -> Option<Refusal> {
+        (self.policy.deadline.is_some() && self.deadline() <= now).then(|| {
+            let mut r = Refusal::new(RefusalKind::DeadlineTooSoon, DecidedBy::Deadline);
+            self.waited(now);
+            self.complete(&mut r);
+            r
+        })
+    }
+
+    /// The refusal, unsent, of a call that waited as long as it was willing to.
+    pub fn waited_out(&mut self, now: Instant) -> Refusal {
+        let r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Policy);
+        self.turned_away(now, r)
+    }
+
     /// The deadline passed before an answer came. Nobody knows whether one was on its way, so
     /// this says nothing about the provider.
     pub const fn out_of_time(&self) -> Refusal {

@@ -78,7 +78,7 @@ impl Found {
         named: Option<&str>,
     ) -> Gates {
         let account = match named {
-            Some(name) => Some(names.credential(&[b"account", name.as_bytes()])),
+            Some(name) => Some(target::named_account(names, name)),
             None => account(names, &self.profile, place, headers),
         };
         let lasts = self.profile.gates().are_for_all();

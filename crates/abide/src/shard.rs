@@ -14,19 +14,18 @@ use abide_core::gate::{GateKey, GateSet, GateSpec, MAX_GATES};
 use abide_core::hold::Hold;
 use abide_core::provider::{Action, Event, GateView, News, Pass, Provider, Ticket};
 use abide_core::refusal::Refusal;
-use abide_core::{GateClass, Instant, Scope, Skew};
+use abide_core::{Instant, Scope, Skew};
 use abide_profile::Profile;
 use abide_store::{StoreKey, StoredGate};
-use http::{HeaderMap, Method};
+use http::Method;
 use parking_lot::Mutex;
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Notify, oneshot};
-use url::Url;
 
 use crate::names::{Credential, GateName};
 use crate::persist;
 use crate::shared::Shared;
-use crate::target::{Target, TargetGate, names_loopback};
+use crate::target::{Target, TargetGate};
 
 /// What a waiter is told.
 pub(crate) type Grant = Result<Pass, Box<Refusal>>;
@@ -142,39 +141,19 @@ impl Shard {
 
     /// It turns out to be on this machine.
     pub(crate) fn be_local(self: &Arc<Self>) {
-        if !self.local.swap(true, Ordering::Relaxed) {
+        if !self.is_local() {
             self.change(|policy| policy.local = true);
         }
     }
 
-    pub(crate) const fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    /// Whether it is on this machine is what its policy says from now on; returns whether that
+    /// changed.
+    pub(crate) fn is_local_from_now(&self, local: bool) -> bool {
+        self.local.swap(local, Ordering::Relaxed) != local
     }
 
-    /// Where it is called by other ways than its addresses: its root, as nobody.
-    pub(crate) fn target(&self) -> Target {
-        let profile = self.profile();
-        let host = profile.told().hosts.first();
-        let host = host.map_or_else(|| &**self.name(), String::as_str);
-        let url = Url::parse(&format!("https://{host}/")).ok();
-        let target =
-            url.and_then(|url| Target::of(self.shared(), &Method::GET, &url, &HeaderMap::new()));
-        let gates = target.map(|t| t.gates).unwrap_or_else(|| {
-            let plain = [Scope::Provider, Scope::Account].map(|scope| TargetGate {
-                scope,
-                class: GateClass::PLAIN,
-                family: None,
-                cost: 1,
-                part: Credential::default(),
-            });
-            plain.into_iter().collect()
-        });
-        Target {
-            provider: Arc::clone(self.name()),
-            profile: Arc::clone(profile),
-            gates,
-            loopback: names_loopback(self.name()),
-        }
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// The gates as they stand.
@@ -217,17 +196,7 @@ impl Shard {
         target.gates.iter().map(|g| self.spec(g).key).collect()
     }
 
-    /// The key of the gate of the host at which it is called by its name, where it has several.
-    pub(crate) fn host_key(&self) -> Option<GateKey> {
-        if !self.profile.has_several_hosts() {
-            return None;
-        }
-        let target = self.target();
-        let host = target.gates.iter().find(|g| g.class == GateClass::HOST)?;
-        Some(self.spec(host).key)
-    }
-
-    fn spec(&self, gate: &TargetGate) -> GateSpec {
+    pub(crate) fn spec(&self, gate: &TargetGate) -> GateSpec {
         let names = &self.shared.names;
         let mut spec = names.spec(gate.scope, &self.name, gate.part.bytes());
         spec.class = gate.class;

@@ -177,6 +177,12 @@ impl Talk {
             .turned_away(self.shard.shared().clock.now(), refusal)
     }
 
+    /// Tells whoever listens that the call comes to nothing.
+    pub(super) fn tell_turned(&self, refusal: &Refusal) {
+        let at = self.shard.shared().clock.moment();
+        exchange::tell_turned(&self.shard, refusal, at);
+    }
+
     /// What the caller is told who is turned away.
     pub(super) fn turned(
         &self,
