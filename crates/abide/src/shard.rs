@@ -26,6 +26,7 @@ use crate::names::{Credential, GateName};
 use crate::persist;
 use crate::shared::Shared;
 use crate::target::{Target, TargetGate};
+use crate::turn::Turn;
 
 /// What a waiter is told.
 pub(crate) type Grant = Result<Pass, Box<Refusal>>;
@@ -47,6 +48,7 @@ pub struct Shard {
     profile: Arc<Profile>,
     /// On this machine: an outage of our network is none of its.
     local: AtomicBool,
+    turn: Turn,
     state: Mutex<State>,
     /// Apart from the machine: answers are read outside its lock.
     skew: Mutex<Skew>,
@@ -58,6 +60,8 @@ pub(crate) struct State {
     pub(crate) machine: Provider,
     waiters: HashMap<Ticket, oneshot::Sender<Grant>>,
     names: HashMap<GateKey, GateName>,
+    /// What the store knew of gates that are not met yet, by their names there.
+    stored: HashMap<[u8; 16], StoredGate>,
     timer_at: Instant,
     timing: bool,
     runtime: Option<Runtime>,
@@ -83,6 +87,7 @@ impl Shard {
     ) -> Handle {
         Arc::new(Self {
             local: AtomicBool::new(machine.policy().local),
+            turn: Turn::default(),
             name: name.into(),
             shared,
             classify,
@@ -92,6 +97,7 @@ impl Shard {
                 machine,
                 waiters: HashMap::new(),
                 names: HashMap::new(),
+                stored: HashMap::new(),
                 timer_at: Instant::FAR,
                 timing: false,
                 runtime: None,
@@ -191,6 +197,23 @@ impl Shard {
         state.waiters.is_empty() && state.machine.is_idle(now)
     }
 
+    /// Whether nobody waits, is on the wire or is held here, though something may be known of it.
+    pub(crate) fn is_spent(&self) -> bool {
+        let now = self.shared.clock.now();
+        let state = self.state.lock();
+        state.waiters.is_empty() && state.machine.is_spent(now)
+    }
+
+    pub(crate) const fn turn(&self) -> &Turn {
+        &self.turn
+    }
+
+    /// What the store knew of gates that were never met.
+    pub(crate) fn unmet(&self) -> Vec<StoredGate> {
+        let stored = std::mem::take(&mut self.state.lock().stored);
+        stored.into_values().collect()
+    }
+
     /// The keys of the gates a target passes.
     pub(crate) fn keys(&self, target: &Target) -> Vec<GateKey> {
         target.gates.iter().map(|g| self.spec(g).key).collect()
@@ -228,9 +251,10 @@ impl Shard {
     }
 
     /// Takes in what the store remembers of the provider as a whole, so that its state is known
-    /// before anything is sent.
-    pub(crate) fn recall(self: &Arc<Self>) {
+    /// before anything is sent, and keeps the rest until its gates are met.
+    pub(crate) fn recall(self: &Arc<Self>, stored: Vec<StoredGate>) {
         self.with(|s, now| {
+            s.stored.extend(stored.into_iter().map(|g| (g.key.gate, g)));
             let part = Credential::default();
             let names = &self.shared.names;
             let spec = names.spec(Scope::Provider, &self.name, part.bytes());
@@ -258,7 +282,7 @@ impl Shard {
     }
 
     fn restore(&self, s: &mut State, now: Instant, spec: GateSpec, key: &StoreKey) {
-        let Some(stored) = self.shared.remembered(key) else {
+        let Some(stored) = s.stored.remove(&key.gate) else {
             return;
         };
         for news in persist::news(&stored, self.shared.clock.moment(), true) {
@@ -266,19 +290,19 @@ impl Shard {
         }
     }
 
-    /// Takes in what another process wrote; returns whether its gate is known here.
-    pub(crate) fn learn(self: &Arc<Self>, stored: &StoredGate) -> bool {
+    /// Takes in what another process wrote.
+    pub(crate) fn learn(self: &Arc<Self>, stored: &StoredGate) {
         let moment = self.shared.clock.moment();
         self.with(|s, now| {
             let found = s.names.values().find(|n| n.stored.gate == stored.key.gate);
             let Some(spec) = found.map(|n| n.spec) else {
-                return false;
+                s.stored.insert(stored.key.gate, stored.clone());
+                return;
             };
             for news in persist::news(stored, moment, false) {
                 s.machine.learn(now, spec, news);
             }
-            true
-        })
+        });
     }
 
     /// Tells news of the whole provider: a hold that a person places or lifts, an outage.

@@ -312,6 +312,15 @@ impl Gate {
             && self.breaker.as_ref().is_none_or(|b| !b.is_open())
     }
 
+    /// Whether nobody uses this gate, nothing closes it and its limits have all their room.
+    pub(crate) fn is_spent(&self, now: Instant) -> bool {
+        // The overflow gate counts as used by itself.
+        self.inflight.count() == 0
+            && self.queue.is_empty()
+            && self.closed_until(now).is_none()
+            && self.pace.is_spent(now)
+    }
+
     /// The controller, made at the first refusal.
     pub(crate) fn control(&mut self, policy: &GatePolicy) -> Option<&mut Box<dyn Controller>> {
         if policy.adaptive.is_off() {

@@ -318,7 +318,12 @@ impl Pace {
 
     /// Whether forgetting this pace would change a decision at `now`.
     pub(crate) fn is_idle(&self, now: Instant) -> bool {
-        self.adaptive.is_none()
+        self.adaptive.is_none() && self.is_spent(now)
+    }
+
+    /// Whether all limits have all their room at `now`, an adaptive interval too.
+    pub(crate) fn is_spent(&self, now: Instant) -> bool {
+        self.adaptive.as_ref().is_none_or(|a| a.is_idle(now))
             && self.windows.iter().all(|w| match w {
                 Window::Fixed(w) => w.is_idle(now),
                 Window::Gcra(w) => w.is_idle(now),
