@@ -110,6 +110,7 @@ impl Setup {
                 Treatment {
                     policy,
                     classify,
+                    unpaced: config.unpaced(of, name),
                     call: Some(config.call(of, Some(name))),
                 }
             })

@@ -117,13 +117,14 @@ impl Governor {
             mut policy,
             classify,
             call,
+            unpaced,
         } = self.policies.of(name, &profile, moment);
         // What a quota is, is said once, whether an answer refuses or not.
         policy.quota_from = classify.quota_from;
         policy.local |= loopback;
         let machine = Provider::new(policy, instance);
         let shared = Arc::clone(&self.shared);
-        let shard = Shard::new(name, shared, machine, (classify, call), profile);
+        let shard = Shard::new(name, shared, machine, (classify, call, unpaced), profile);
         shard.recall(self.shared.recalled(name));
         shard
     }

@@ -15,7 +15,7 @@ use abide_core::hold::Hold;
 use abide_core::provider::{Action, Event, GateView, News, Pass, Provider, Ticket};
 use abide_core::refusal::Refusal;
 use abide_core::{Instant, Scope, Skew};
-use abide_profile::Profile;
+use abide_profile::{Paths, Profile};
 use abide_store::{StoreKey, StoredGate};
 use http::Method;
 use parking_lot::Mutex;
@@ -45,6 +45,7 @@ pub struct Shard {
     shared: Arc<Shared>,
     classify: ClassifyPolicy,
     call: Option<CallPolicy>,
+    unpaced: Paths,
     profile: Arc<Profile>,
     /// On this machine: an outage of our network is none of its.
     local: AtomicBool,
@@ -82,7 +83,7 @@ impl Shard {
         name: &str,
         shared: Arc<Shared>,
         machine: Provider,
-        (classify, call): (ClassifyPolicy, Option<CallPolicy>),
+        (classify, call, unpaced): (ClassifyPolicy, Option<CallPolicy>, Paths),
         profile: Arc<Profile>,
     ) -> Handle {
         Arc::new(Self {
@@ -92,6 +93,7 @@ impl Shard {
             shared,
             classify,
             call,
+            unpaced,
             profile,
             state: Mutex::new(State {
                 machine,
@@ -120,6 +122,11 @@ impl Shard {
     /// The knobs of its calls that bring none of their own.
     pub(crate) const fn call(&self) -> Option<&CallPolicy> {
         self.call.as_ref()
+    }
+
+    /// Whether requests to a path keep to the pace of their gates.
+    pub(crate) fn paces(&self, path: &str) -> bool {
+        !self.unpaced.matches(path)
     }
 
     /// Whether a request may be repeated: by its method, unless the profile knows that it only

@@ -82,8 +82,9 @@ impl Client {
         let policy = options.policy(base, || shared.clock.moment());
         let mut call = Call::new(policy, safety, shared.clock.now());
         loop {
+            let paced = options.paced && shard.paces(request.url().path());
             let mut permit = self
-                .admit(&shard, &target, options, &mut call, hooks)
+                .admit(&shard, &target, (options, paced), &mut call, hooks)
                 .await?;
             let (method, path) = (request.method().clone(), request.url().path().to_owned());
             let view = RequestView {
@@ -299,7 +300,7 @@ impl Client {
         &self,
         shard: &Handle,
         target: &Target,
-        options: &CallOptions,
+        (options, paced): (&CallOptions, bool),
         call: &mut Call,
         hooks: &mut impl Hooks,
     ) -> Result<Permit, Error> {
@@ -310,7 +311,7 @@ impl Client {
             wire: options.wire.clone(),
             // Only a write has an intent to commit, and a redirect may make one of a read.
             before_start: options.before_start.clone().filter(|_| call.writes()),
-            paced: options.paced,
+            paced,
             ..Admission::to(target.clone())
         };
         match hooks.acquire(shard, &admission, call).await {

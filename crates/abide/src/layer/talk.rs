@@ -55,6 +55,7 @@ impl Talk {
         admission.cost = options.cost.max(1);
         admission.urgency = options.urgency;
         admission.fair = options.fair;
+        admission.paced = shard.paces(place.path);
         Some(Self {
             accepts_json: accepts_json(request.headers) || shard.profile().expects_json(),
             method: request.method.clone(),
