@@ -189,7 +189,7 @@ impl Call {
         self.waited(now);
         self.asked_at = Some(now);
         self.began = self.began.min(now);
-        let deadline = self.deadline();
+        let deadline = self.latest();
         if self.policy.queueing == Queueing::Free {
             return Limits {
                 not_before: self.not_before,
@@ -215,7 +215,7 @@ impl Call {
 
     /// The refusal of a redirect that is to be followed too late for this call.
     pub fn too_late(&self, now: Instant, not_before: Instant) -> Option<Refusal> {
-        (not_before > self.longest(now).min(self.deadline())).then(|| {
+        (not_before > self.longest(now).min(self.latest())).then(|| {
             let mut r = Refusal::new(RefusalKind::Held, DecidedBy::Policy);
             r.retry_at = Some(not_before);
             self.complete(&mut r);
@@ -239,6 +239,14 @@ impl Call {
         self.policy
             .deadline
             .map_or(Instant::FAR, |d| self.began.after(d))
+    }
+
+    /// The latest instant to send: at the deadline itself there is no time left for an answer.
+    fn latest(&self) -> Instant {
+        match self.policy.deadline {
+            Some(_) => self.deadline().before(Duration::from_nanos(1)),
+            None => Instant::FAR,
+        }
     }
 
     /// Whether there is a bound on everything.
@@ -384,8 +392,7 @@ impl Call {
         self.asked_at = None;
         let limit = limits.expires.min(self.longest(now));
         if not_before > limit {
-            let deadline = self.deadline();
-            let (kind, by) = if deadline <= limit {
+            let (kind, by) = if self.latest() <= limit {
                 (RefusalKind::DeadlineTooSoon, DecidedBy::Deadline)
             } else {
                 (RefusalKind::Held, DecidedBy::Policy)

@@ -88,10 +88,12 @@ impl Permit {
                         Some(wire) => within(left, Arc::clone(wire).acquire_owned()).await,
                         None => None,
                     };
-                    let Some(place) = place else {
-                        return Err(waited_out(shard, admission, call));
-                    };
-                    Self::ask(shard, place.ok(), admission, call)
+                    match place {
+                        Some(Ok(place)) => Self::ask(shard, Some(place), admission, call),
+                        // There will never be one again.
+                        Some(Err(_)) => return Err(closed()),
+                        None => return Err(waited_out(shard, admission, call)),
+                    }
                 }
                 Step::Granted(unsent) => {
                     if let Some(before) = &admission.before_start {
@@ -229,7 +231,7 @@ impl Permit {
                 shard.learn_all(s, now, News::Outage(news));
             }
             let enforced = s.machine.policy().mode == Mode::Enforce;
-            if leave == Leave::Wait && enforced && s.machine.is_offline() {
+            if enforced && s.machine.is_offline() {
                 // Whatever it heard meanwhile: this one has no leave, and asks again in its turn.
                 return match s.machine.put_back(now, pass) {
                     Start::Back(ticket) => Step::Wait(Waiting::new(shard, s, ticket)),

@@ -22,7 +22,8 @@ pub struct ProviderState {
     pub provider: Arc<str>,
     /// Nothing failed since the last success.
     pub healthy: bool,
-    /// Nothing holds it as a whole now: no hold, no open breaker.
+    /// Nothing holds it as a whole now: no hold, no open breaker. Of several hosts the one counts
+    /// at which it is asked when it is called by its name.
     pub available: bool,
     /// When it can be asked again, where it is not available.
     pub retry_at: Option<WallTime>,

@@ -176,7 +176,7 @@ async fn inv05_a_place_on_the_wire_is_waited_for_within_patience() {
         let t = turned(ends(governor.call_with("a", &options, fine)).await);
         let waited = clock.elapsed() - began;
         assert_eq!((t.refusal.kind, t.refusal.attempts), (kind, 0));
-        assert_eq!(waited, deadline.unwrap_or(secs(patience)));
+        assert_eq!(waited, deadline.unwrap_or_else(|| secs(patience)));
         assert_eq!(t.refusal.waited, waited);
     }
     assert_eq!(governor.provider("a").state().in_flight, 0);
