@@ -176,7 +176,7 @@ async fn an_answer_of_the_provider_is_an_answer() {
 #[tokio::test(start_paused = true)]
 async fn a_path_may_be_exempt_from_the_pace_and_from_no_hold() {
     let mut treatment = Treatment::default();
-    treatment.policy.provider.windows = vec![Sliding::new(1, 60 * SECOND).into()];
+    treatment.policy.provider.windows = vec![Sliding::new(1, 20 * SECOND).into()];
     treatment.unpaced = Paths::parse(["/token"]).unwrap();
     let governor = abide::testing::governor(&abide::testing::clock());
     let governor = governor.treat(HOST, treatment).build().unwrap();
