@@ -106,6 +106,15 @@ impl Config {
             .flat_map(|p| p.hosts.iter().map(|h| &h.0))
     }
 
+    /// Whether several hosts are recognised as a named provider.
+    pub fn has_several_hosts(&self, provider: &str) -> bool {
+        let mut hosts = self.hosts(provider);
+        match (hosts.next(), hosts.next()) {
+            (Some(only), None) => only.is_below(),
+            (first, _) => first.is_some(),
+        }
+    }
+
     /// The provider that a host belongs to; of several the one that describes it most closely.
     pub fn provider_of(&self, host: &str, port: u16) -> Option<&str> {
         let all = self.sections.providers.iter();

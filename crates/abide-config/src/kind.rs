@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use abide_core::Verdict;
+use abide_profile::Paths;
 
 use crate::units::{self, duration_text, size_text};
 use crate::value::Value;
@@ -31,6 +32,8 @@ pub enum Kind {
     Number(f64, f64),
     /// Names of what is tried again: statuses, verdicts, phases, `asked`.
     RetryOn,
+    /// Templates of paths, any number of them up to 64.
+    Paths,
     /// A rate, or `none`.
     RateOr,
     /// Rates, any number of them up to 16.
@@ -102,6 +105,11 @@ impl Kind {
                     PHASES.join(", ")
                 )
             }
+            Self::Paths => {
+                "a list of at most 64 paths as \"/oauth/token\" or \"/v2/status/**\", in \
+                            which * is one segment and ** at the end the rest"
+                    .to_owned()
+            }
             Self::RateOr => "a rate as \"50/s\", \"1/10s\" or \"100/2s\", or \"none\"".to_owned(),
             Self::Rates => {
                 "a list of at most 16 rates as \"50/s\", \"1/10s\" or \"100/2s\"".to_owned()
@@ -143,6 +151,10 @@ impl Kind {
             }
             Self::Number(min, max) => raw.number(min, max),
             Self::RetryOn => raw.words(retry_word),
+            Self::Paths => raw.words(|r| {
+                let text = r.text()?;
+                Paths::parse([text]).map(|_| text.to_owned())
+            }),
             Self::RateOr => {
                 let rate = raw.text().and_then(units::rate).map(Value::Rate);
                 rate.or_else(|| raw.the("none"))

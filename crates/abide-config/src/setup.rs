@@ -94,6 +94,7 @@ impl Setup {
                 let provider = config.provider_of(host, port)?;
                 Some(Named {
                     profile: profiler(provider),
+                    several_hosts: config.has_several_hosts(provider),
                     provider: provider.to_owned(),
                 })
             }
@@ -109,6 +110,7 @@ impl Setup {
                 Treatment {
                     policy,
                     classify,
+                    unpaced: config.unpaced(of, name),
                     call: Some(config.call(of, Some(name))),
                 }
             })

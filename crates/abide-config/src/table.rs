@@ -164,6 +164,13 @@ pub const KNOBS: &[Knob] = &[
          ban counts the siblings on the wire.",
     ),
     knob(
+        "pace.except",
+        Kind::Paths,
+        "",
+        "Paths whose requests keep to no pace or limit and are not counted there, holds and places \
+         on the wire aside; none: only you know which of them cost nothing (a token to be renewed).",
+    ),
+    knob(
         "pace.adaptive",
         Kind::Choice(&["auto", "on", "interval", "off"]),
         "auto",

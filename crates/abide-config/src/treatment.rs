@@ -10,7 +10,7 @@ use abide_core::control::Adaptive;
 use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::{ClassifyPolicy, Moment};
 use abide_profile::format::Evidence;
-use abide_profile::{Catalogue, Choice, Profile};
+use abide_profile::{Catalogue, Choice, Paths, Profile};
 
 use crate::config::{Config, Use};
 use crate::error::{ConfigError, Origin};
@@ -55,6 +55,13 @@ impl Config {
         }
         self.learn(of, provider, profile, &mut policy);
         (policy, classify)
+    }
+
+    /// The paths of a provider whose requests keep to no pace.
+    pub fn unpaced(&self, of: Use, provider: &str) -> Paths {
+        let told: Option<Vec<String>> = self.given(of, Some(provider)).get("pace.except");
+        // Each was read as a path before it came here.
+        Paths::parse(told.unwrap_or_default()).unwrap_or_default()
     }
 
     /// Where the provider itself says what is allowed, `auto` learns no pace on top of it.

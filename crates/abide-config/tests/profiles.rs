@@ -236,3 +236,28 @@ fn a_profiles_role_tells_what_is_on_this_machine() {
     };
     assert!(is_local("near") && !is_local("peer"));
 }
+
+#[test]
+fn a_section_says_which_paths_keep_to_no_pace() {
+    let said = "[providers.peer]\npace.except = [\"/oauth/token\", \"/v2/status/**\"]\n";
+    let c = config(said);
+    for of in [Use::Call, Use::Fetch] {
+        let unpaced = c.unpaced(of, "peer");
+        for (path, except) in [
+            ("/oauth/token", true),
+            ("/v2/status/now/1", true),
+            ("/v2/items", false),
+            ("/", false),
+        ] {
+            assert_eq!(unpaced.matches(path), except, "{path}");
+        }
+        assert!(!c.unpaced(of, "other").matches("/oauth/token"));
+    }
+    let file = File {
+        path: "abide.toml".to_owned(),
+        text: "[providers.peer]\npace.except = [\"oauth\"]\n".to_owned(),
+    };
+    let errors = Config::load(Some(&file), [], []).unwrap_err();
+    let told = errors[0].to_string();
+    assert!(told.contains("a list of at most 64 paths"), "{told}");
+}

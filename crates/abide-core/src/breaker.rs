@@ -136,6 +136,18 @@ impl Breaker {
         }
     }
 
+    /// A closed breaker whose leases are counted from `first`.
+    pub(crate) const fn starting(policy: BreakerPolicy, first: u32) -> Self {
+        let mut b = Self::new(policy);
+        b.generation = first;
+        b
+    }
+
+    /// Puts a new policy in force; what was counted and what is open stays.
+    pub(crate) fn change(&mut self, policy: BreakerPolicy) {
+        self.policy = policy;
+    }
+
     /// What a request arriving now may do.
     #[inline]
     pub fn admits(&self, now: Instant) -> Admits {
@@ -157,7 +169,7 @@ impl Breaker {
         if self.admits(now) != Admits::Probe {
             return None;
         }
-        self.generation = self.generation.wrapping_add(1);
+        self.generation = self.generation.wrapping_add(1).max(1);
         self.probe = Some((self.generation, now.after(self.policy.probe_lease)));
         Some(ProbeLease(self.generation))
     }

@@ -189,7 +189,7 @@ impl Call {
         self.waited(now);
         self.asked_at = Some(now);
         self.began = self.began.min(now);
-        let deadline = self.deadline();
+        let deadline = self.latest();
         if self.policy.queueing == Queueing::Free {
             return Limits {
                 not_before: self.not_before,
@@ -215,7 +215,7 @@ impl Call {
 
     /// The refusal of a redirect that is to be followed too late for this call.
     pub fn too_late(&self, now: Instant, not_before: Instant) -> Option<Refusal> {
-        (not_before > self.longest(now).min(self.deadline())).then(|| {
+        (not_before > self.longest(now).min(self.latest())).then(|| {
             let mut r = Refusal::new(RefusalKind::Held, DecidedBy::Policy);
             r.retry_at = Some(not_before);
             self.complete(&mut r);
@@ -241,6 +241,14 @@ impl Call {
             .map_or(Instant::FAR, |d| self.began.after(d))
     }
 
+    /// The latest instant to send: at the deadline itself there is no time left for an answer.
+    fn latest(&self) -> Instant {
+        match self.policy.deadline {
+            Some(_) => self.deadline().before(Duration::from_nanos(1)),
+            None => Instant::FAR,
+        }
+    }
+
     /// Whether there is a bound on everything.
     pub const fn has_deadline(&self) -> bool {
         self.policy.deadline.is_some()
@@ -250,6 +258,42 @@ impl Call {
     pub fn time_left(&self, now: Instant) -> Option<Duration> {
         self.policy.deadline?;
         Some(self.deadline().since(now))
+    }
+
+    /// How much longer this call may wait for what is no gate: a place on the wire, the commitment
+    /// of an intent, the answer to a question about it. `None` without a bound.
+    pub fn wait_left(&self, now: Instant) -> Option<Duration> {
+        let patience = match self.policy.queueing {
+            Queueing::Free => None,
+            Queueing::Counts => {
+                let asking = self.asked_at.map_or(Duration::ZERO, |at| now.since(at));
+                let waited = self.waited.saturating_add(asking);
+                Some(self.policy.patience.saturating_sub(waited))
+            }
+        };
+        let deadline = self.time_left(now);
+        patience.into_iter().chain(deadline).min()
+    }
+
+    /// From now on it waits for something that is no gate.
+    pub fn waits(&mut self, now: Instant) {
+        self.asked_at.get_or_insert(now);
+    }
+
+    /// The refusal, unsent, of a call that has no time left for an answer.
+    pub fn late(&mut self, now: Instant) -> Option<Refusal> {
+        (self.policy.deadline.is_some() && self.deadline() <= now).then(|| {
+            let mut r = Refusal::new(RefusalKind::DeadlineTooSoon, DecidedBy::Deadline);
+            self.waited(now);
+            self.complete(&mut r);
+            r
+        })
+    }
+
+    /// The refusal, unsent, of a call that waited as long as it was willing to.
+    pub fn waited_out(&mut self, now: Instant) -> Refusal {
+        let r = Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Policy);
+        self.turned_away(now, r)
     }
 
     /// The deadline passed before an answer came. Nobody knows whether one was on its way, so
@@ -348,8 +392,7 @@ impl Call {
         self.asked_at = None;
         let limit = limits.expires.min(self.longest(now));
         if not_before > limit {
-            let deadline = self.deadline();
-            let (kind, by) = if deadline <= limit {
+            let (kind, by) = if self.latest() <= limit {
                 (RefusalKind::DeadlineTooSoon, DecidedBy::Deadline)
             } else {
                 (RefusalKind::Held, DecidedBy::Policy)

@@ -1,5 +1,6 @@
 //! Every knob of a gate and of a provider, its default, and why it is that.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use crate::allowance::AllowancePolicy;
@@ -63,6 +64,12 @@ impl Default for GatePolicy {
     }
 }
 
+/// The gate of one host of several has no limit of its own.
+static HOST: LazyLock<GatePolicy> = LazyLock::new(|| GatePolicy {
+    gentle: false,
+    ..GatePolicy::default()
+});
+
 /// Whether what is decided is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -104,7 +111,8 @@ pub struct ProviderPolicy {
     pub classes: Vec<GatePolicy>,
     /// The bound on answers that lead to a ban. Default none: few providers have one.
     pub allowance: Option<AllowancePolicy>,
-    /// The breaker of the provider's gate; `None` for none.
+    /// The breaker of the provider's gate, or of each of its hosts where it has several
+    /// ([`GateClass::HOST`]); `None` for none.
     pub breaker: Option<BreakerPolicy>,
     /// The bound on re-sends.
     pub budget: BudgetPolicy,
@@ -161,6 +169,9 @@ impl ProviderPolicy {
 
     /// The policy of one of the provider's own gates, or that of its scope.
     pub fn of(&self, scope: Scope, class: GateClass) -> &GatePolicy {
+        if class == GateClass::HOST {
+            return &HOST;
+        }
         let own = class.index().and_then(|n| self.classes.get(n));
         own.unwrap_or_else(|| self.gate(scope))
     }

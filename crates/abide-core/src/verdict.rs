@@ -156,9 +156,13 @@ impl GateClass {
     /// The gate that every provider has in a scope.
     pub const PLAIN: Self = Self(0);
 
-    /// The `n`-th of the policy's own classes, counted from 0; beyond 254 it is the plain one.
+    /// One host of a provider that has several: only its breaker is kept there, so that a host
+    /// that fails closes none that is well. No answer is ever about it.
+    pub const HOST: Self = Self(255);
+
+    /// The `n`-th of the policy's own classes, counted from 0; beyond 253 it is the plain one.
     pub const fn nth(n: usize) -> Self {
-        if n < 255 {
+        if n < 254 {
             // Checked just above.
             Self(n as u8 + 1)
         } else {
@@ -169,7 +173,7 @@ impl GateClass {
     /// Its place among the policy's own classes.
     pub const fn index(self) -> Option<usize> {
         match self.0 {
-            0 => None,
+            0 | 255 => None,
             n => Some(n as usize - 1),
         }
     }

@@ -40,6 +40,53 @@ fn go(machine: &mut Provider, now: Instant, gates: GateSet) -> Pass {
     pass
 }
 
+#[test]
+fn inv09_a_pass_without_leave_goes_back_whatever_was_heard_meanwhile() {
+    let (mut machine, gates) = machine();
+    machine.learn(at(10), spec(), offline(1, 11));
+    let Admit::Go(pass) = machine.admit(at(11), &Request::new(gates)) else {
+        panic!("it is let out to be the probe");
+    };
+    // Leave was refused, since another one was out; that one never went.
+    machine.learn(at(11), spec(), offline(5, 11));
+    let Start::Back(ticket) = machine.put_back(at(11), pass) else {
+        panic!("it has no leave");
+    };
+    let Some(Action::Grant(again, pass)) =
+        std::iter::from_fn(|| machine.poll()).find(|a| matches!(a, Action::Grant(..)))
+    else {
+        panic!("it may ask again");
+    };
+    assert_eq!(again, ticket);
+    assert!(matches!(machine.start(at(11), pass), Start::Go(_)));
+}
+
+#[test]
+fn a_probe_is_told_when_it_goes_and_not_before() {
+    let (mut machine, gates) = machine();
+    let pass = go(&mut machine, at(1), gates);
+    let mut refused = Finding::of(Verdict::RateLimited);
+    (refused.scope, refused.holds) = (Scope::Provider, true);
+    machine.settle(at(1), pass, &Outcome::Answered(refused));
+    let probes = |machine: &mut Provider| {
+        let all = std::iter::from_fn(|| machine.poll());
+        all.filter(|a| matches!(a, Action::Emit(Event::ProbeSent { .. })))
+            .count()
+    };
+    for goes in [false, true] {
+        let Admit::Go(pass) = machine.admit(at(5), &Request::new(gates)) else {
+            panic!("the probe may go");
+        };
+        assert_eq!(probes(&mut machine), 0);
+        if goes {
+            assert!(matches!(machine.start(at(5), pass), Start::Go(_)));
+            assert_eq!(probes(&mut machine), 1);
+        } else {
+            machine.settle(at(5), pass, &Outcome::NotSent);
+        }
+    }
+}
+
 fn news(revision: u64, network: Network) -> News {
     News::Outage(OutageNews { revision, network })
 }

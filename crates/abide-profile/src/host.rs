@@ -60,6 +60,11 @@ impl Host {
         !self.below && host.eq_ignore_ascii_case(&self.name)
     }
 
+    /// Whether all hosts below it are meant.
+    pub const fn is_below(&self) -> bool {
+        self.below
+    }
+
     /// How closely it describes what it matches; of several the closest one counts.
     pub const fn closeness(&self) -> (bool, bool, usize) {
         (!self.below, self.port.is_some(), self.name.len())

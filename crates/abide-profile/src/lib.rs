@@ -34,6 +34,7 @@ pub use decode::{Decoded, decode};
 pub use gates::{Asking, Choice, Gates, Key, Passed};
 pub use host::Host;
 pub use load::{Fault, parse};
+pub use pattern::Paths;
 pub use problem::{Place, Problem, Step};
 pub use profile::Profile;
 pub use rules::{Decided, Look, MAX_BODY, Rules, Wants};

@@ -53,6 +53,23 @@ impl Pattern {
     }
 }
 
+/// Some paths, by templates: `*` stands for one segment, `**` at the end for the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Paths(Vec<Pattern>);
+
+impl Paths {
+    /// Reads templates; `None` where one does not begin with a slash, or has `**` inside.
+    pub fn parse<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Option<Self> {
+        let all = texts.into_iter().map(|t| Pattern::parse(t.as_ref()));
+        all.collect::<Option<_>>().map(Self)
+    }
+
+    /// Whether a path is among them.
+    pub fn matches(&self, path: &str) -> bool {
+        self.0.iter().any(|p| p.matches(path))
+    }
+}
+
 /// The methods of these names.
 pub(crate) fn methods(all: &[String], place: &Place, problems: &mut Vec<Problem>) -> Vec<Method> {
     let mut methods = Vec::new();

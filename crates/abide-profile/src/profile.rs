@@ -125,6 +125,16 @@ impl Profile {
         self.told.name.clone()
     }
 
+    /// Whether several hosts answer for it that are counted together, so that one of them may fail
+    /// while the others are well.
+    pub fn has_several_hosts(&self) -> bool {
+        !self.told.each_host
+            && match self.hosts.as_slice() {
+                [only] => only.is_below(),
+                all => all.len() > 1,
+            }
+    }
+
     /// Its gates.
     pub const fn gates(&self) -> &Gates {
         &self.gates

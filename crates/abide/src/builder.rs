@@ -158,11 +158,11 @@ impl GovernorBuilder {
             Arc::new(Memory::new(secret))
         });
         let wall = self.clock.wall();
-        let remembered = store
-            .load(wall)?
-            .into_iter()
-            .map(|g| (g.key.clone(), g))
-            .collect();
+        let mut remembered: HashMap<String, Vec<_>> = HashMap::new();
+        for gate in store.load(wall)? {
+            let provider = gate.key.provider.clone();
+            remembered.entry(provider).or_default().push(gate);
+        }
         let names = Names::new((dice.u64(..), dice.u64(..)), store.secret());
         let providers: Arc<Shards> = Arc::default();
         let audience = Arc::downgrade(&providers);

@@ -134,14 +134,8 @@ pub(crate) fn plan(
     plan
 }
 
-/// What a caller is told who is turned away.
-pub(crate) fn turned(
-    shard: &Handle,
-    refusal: Refusal,
-    at: Moment,
-    last: Option<LastAnswer>,
-    broke: Option<Broke>,
-) -> Box<TurnedAway> {
+/// Tells whoever listens that a call comes to nothing.
+pub(crate) fn tell_turned(shard: &Handle, refusal: &Refusal, at: Moment) {
     let retry_at = refusal.retry_at.map(|t| at.wall_at(t));
     shard
         .shared()
@@ -153,6 +147,17 @@ pub(crate) fn turned(
                 retry_at,
             },
         });
+}
+
+/// What a caller is told who is turned away.
+pub(crate) fn turned(
+    shard: &Handle,
+    refusal: Refusal,
+    at: Moment,
+    last: Option<LastAnswer>,
+    broke: Option<Broke>,
+) -> Box<TurnedAway> {
+    tell_turned(shard, &refusal, at);
     let (transport, cause) = broke.map_or((None, None), |b| (Some(b.transport), b.cause));
     Box::new(TurnedAway {
         refusal,

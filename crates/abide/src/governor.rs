@@ -16,10 +16,10 @@ use crate::clock::Clock;
 use crate::events::Events;
 use crate::place::Place;
 use crate::policies::{Policies, Treatment};
-use crate::providers::{Found, Shards};
+use crate::providers::{Found, OTHERS, Shards};
 use crate::shard::{Handle, Shard};
 use crate::shared::Shared;
-use crate::target::{Target, names_loopback};
+use crate::target::{Target, host_part, names_loopback};
 
 /// How often the store is looked at for what other processes wrote: new holds are seen within
 /// 100 ms.
@@ -92,32 +92,94 @@ impl Governor {
         if let Some(shard) = self.providers.read().get(name) {
             return Arc::clone(shard);
         }
-        let instance = self.shared.dice.lock().u64(..);
-        let mut providers = self.providers.write();
-        if let Some(shard) = providers.get(name) {
-            return Arc::clone(shard);
-        }
+        // What a program says of its providers is its own code: no lock is held meanwhile.
         let profile = profile();
+        if name == OTHERS {
+            return self.others(profile);
+        }
+        let origin = Arc::ptr_eq(&profile, &self.shared.catalogue.generic());
+        if !self.makes_room() && origin {
+            return self.others(profile);
+        }
+        let made = self.make(name, loopback, Arc::clone(&profile));
+        let added = self.providers.write().add(&made, origin);
+        let Some(shard) = added else {
+            return self.others(profile);
+        };
+        if Arc::ptr_eq(&shard, &made) {
+            self.begin(&shard);
+        }
+        shard
+    }
+
+    /// A provider that nobody knows of yet.
+    fn make(&self, name: &str, loopback: bool, profile: Arc<Profile>) -> Handle {
+        let instance = self.shared.dice.lock().u64(..);
         let moment = self.shared.clock.moment();
         let Treatment {
             mut policy,
             classify,
             call,
+            unpaced,
         } = self.policies.of(name, &profile, moment);
         // What a quota is, is said once, whether an answer refuses or not.
         policy.quota_from = classify.quota_from;
         policy.local |= loopback;
         let machine = Provider::new(policy, instance);
         let shared = Arc::clone(&self.shared);
-        let shard = Shard::new(name, shared, machine, (classify, call), profile);
-        providers.add(&shard);
-        drop(providers);
-        shard.recall();
-        // Whoever tells of a change from now on finds it among the others.
-        if let Some(news) = self.shared.outage.news(moment.now) {
+        let shard = Shard::new(name, shared, machine, (classify, call, unpaced), profile);
+        shard.recall(self.shared.recalled(name));
+        shard
+    }
+
+    /// Whoever tells of a change from now on finds it among the others; what was told since it was
+    /// made is told again.
+    fn begin(&self, shard: &Handle) {
+        let stored = self.shared.recalled(shard.name());
+        if !stored.is_empty() {
+            shard.recall(stored);
+        }
+        if let Some(news) = self.shared.outage.news(self.shared.clock.now()) {
             shard.tell(news);
         }
-        shard
+    }
+
+    /// Whether there is room for one more provider: where there are too many, one that nobody
+    /// needs goes. One of which nothing would be lost goes first.
+    fn makes_room(&self) -> bool {
+        if self.providers.read().has_room() {
+            return true;
+        }
+        let candidates = self.providers.write().candidates();
+        let (idle, others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|s| s.is_idle());
+        let spent = others.into_iter().filter(|s| s.is_spent());
+        for gone in idle.into_iter().chain(spent) {
+            let mut providers = self.providers.write();
+            let (forgotten, room) = (providers.forget(&gone), providers.has_room());
+            drop(providers);
+            if forgotten {
+                self.shared.keep(gone.unmet());
+            }
+            // More than one goes where those that know no bound had taken the room.
+            if room {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The provider that origins share while there is no room for one of their own: too strict for
+    /// some, never too lax.
+    fn others(&self, profile: Arc<Profile>) -> Handle {
+        let known = self.providers.read().others();
+        known.unwrap_or_else(|| {
+            let made = self.make(OTHERS, false, profile);
+            let shared = self.providers.write().share(Arc::clone(&made));
+            if Arc::ptr_eq(&shared, &made) {
+                self.begin(&shared);
+            }
+            shared
+        })
     }
 
     /// Whether our own network is taken to be down.
@@ -154,7 +216,7 @@ impl Governor {
         let names = &self.shared.names;
         let key = names.origin(place.host, place.port, place.effective);
         let known = self.providers.read().found(key, place);
-        let found = match known {
+        let (handle, found) = match known {
             Some(found) => found,
             None => self.find(key, place)?,
         };
@@ -163,12 +225,12 @@ impl Governor {
             ..*place
         };
         let target = Target {
-            provider: Arc::clone(found.handle.name()),
+            provider: Arc::clone(handle.name()),
             gates: found.gates(names, method, &place, headers, account),
             loopback: found.loopback,
             profile: Arc::clone(&found.profile),
         };
-        Some((Arc::clone(&found.handle), target))
+        Some((handle, target))
     }
 
     #[cfg(test)]
@@ -178,20 +240,22 @@ impl Governor {
         self.providers.read()
     }
 
-    fn find(&self, key: u64, place: &Place<'_>) -> Option<Arc<Found>> {
+    fn find(&self, key: u64, place: &Place<'_>) -> Option<(Handle, Arc<Found>)> {
         let (written, host) = (place.host, place.normal_host()?);
         let place = Place {
             host: &host,
             ..*place
         };
-        let (name, profile) = place.provider(&self.shared);
+        let (name, profile, several) = place.provider(&self.shared);
+        let part = several.then(|| host_part(&self.shared.names, &place));
         let loopback = is_loopback(&host);
         let handle = self.shard(&name, loopback, || Arc::clone(&profile));
-        let found = Arc::new(Found::new(handle, profile, &place, written));
+        let found = Arc::new(Found::new(&handle, profile, &place, written, part));
         if !self.shared.catalogue.depends_on_path(&host) {
-            self.providers.write().remember(key, Arc::clone(&found));
+            let mut providers = self.providers.write();
+            providers.remember(key, &handle, Arc::clone(&found));
         }
-        Some(found)
+        Some((handle, found))
     }
 
     /// Everything that happens from now on.
@@ -249,18 +313,23 @@ impl Governor {
     /// When the store cannot be read; holds known here stay in force.
     pub fn look(&self) -> Result<(), StoreError> {
         for stored in self.shared.store.changes(self.shared.clock.wall())? {
-            let shard = self
-                .providers
-                .read()
-                .get(stored.key.provider.as_str())
-                .map(Arc::clone);
-            let known = shard.is_some_and(|shard| shard.learn(&stored));
-            if !known {
-                let mut remembered = self.shared.remembered.lock();
-                remembered.insert(stored.key.clone(), stored);
+            let provider = stored.key.provider.clone();
+            if let Some(shard) = self.known(&provider) {
+                shard.learn(&stored);
+                continue;
+            }
+            self.shared.keep([stored]);
+            // It may have come meanwhile, and have looked before.
+            if let Some(shard) = self.known(&provider) {
+                let stored = self.shared.recalled(&provider);
+                stored.iter().for_each(|gate| shard.learn(gate));
             }
         }
         Ok(())
+    }
+
+    fn known(&self, provider: &str) -> Option<Handle> {
+        self.providers.read().get(provider).map(Arc::clone)
     }
 
     /// Keeps looking at the store until the last clone of this governor is gone. A look that finds

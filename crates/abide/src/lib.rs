@@ -62,6 +62,7 @@ pub mod testing;
 mod tls;
 mod told;
 mod transport;
+mod turn;
 
 pub use abide_core as core;
 pub use abide_profile as profile;

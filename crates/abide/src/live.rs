@@ -24,11 +24,20 @@ impl Shard {
     /// shop.change(|policy| policy.provider.concurrency = 2);
     /// ```
     pub fn change(self: &Arc<Self>, change: impl FnOnce(&mut ProviderPolicy)) {
-        self.with(|s, now| {
+        let local = self.with(|s, now| {
             let mut policy = s.machine.policy().clone();
             change(&mut policy);
+            let local = policy.local;
             s.machine.change_policy(now, policy);
+            local
         });
+        // Whoever depends on our network hears how it is.
+        if self.is_local_from_now(local)
+            && !local
+            && let Some(news) = self.shared().outage.news(self.shared().clock.now())
+        {
+            self.tell(news);
+        }
     }
 
     /// Changes whether what is decided is done.

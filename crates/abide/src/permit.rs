@@ -6,6 +6,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use abide_core::call::Call;
 use abide_core::classify::{Transport, TransportKind};
@@ -17,6 +18,7 @@ use abide_core::{Finding, Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::admission::Admission;
+use crate::client::within;
 use crate::shard::{Grant, Handle, Shard, State};
 use crate::shared::ask_for_neutral_name;
 
@@ -81,18 +83,35 @@ impl Permit {
                 // A pass is not kept for a place: its slot would be spent in a burst later. With
                 // a place in hand, leave is asked for anew.
                 Step::Wire => {
+                    let left = call.wait_left(shard.shared().clock.now());
                     let place = match &admission.wire {
-                        Some(wire) => Arc::clone(wire).acquire_owned().await.ok(),
+                        Some(wire) => within(left, Arc::clone(wire).acquire_owned()).await,
                         None => None,
                     };
-                    Self::ask(shard, place, admission, call)
+                    match place {
+                        Some(Ok(place)) => Self::ask(shard, Some(place), admission, call),
+                        // There will never be one again.
+                        Some(Err(_)) => return Err(closed()),
+                        None => return Err(waited_out(shard, admission, call)),
+                    }
                 }
                 Step::Granted(unsent) => {
-                    if let Some(before) = &admission.before_start
-                        && let Err(why) = before().await
-                    {
-                        tracing::error!(why, "nothing is sent: its intent could not be written");
-                        return Err(closed());
+                    if let Some(before) = &admission.before_start {
+                        let left = call.wait_left(shard.shared().clock.now());
+                        match within(left, before()).await {
+                            Some(Ok(())) => {}
+                            Some(Err(why)) => {
+                                tracing::error!(
+                                    why,
+                                    "nothing is sent: its intent could not be written"
+                                );
+                                return Err(closed());
+                            }
+                            None => {
+                                drop(unsent);
+                                return Err(waited_out(shard, admission, call));
+                            }
+                        }
                     }
                     unsent.start(call)
                 }
@@ -110,6 +129,11 @@ impl Permit {
         let step = shard.with(|s, now| {
             let limits = call.asks(now);
             let gates = shard.gates(s, now, &admission.target);
+            if let Some(mut r) = call.late(now) {
+                // Nothing would have held it, unless its gates are closed.
+                r.retry_at = s.machine.closed_until(now, &gates).or(Some(now));
+                return Ok(Step::Refused(Box::new(r)));
+            }
             let closing = admission.closing_max.map_or(Instant::FAR, |d| now.after(d));
             let request = Request {
                 gates,
@@ -206,11 +230,17 @@ impl Permit {
             if let Some(news) = news {
                 shard.learn_all(s, now, News::Outage(news));
             }
-            // By the time of the question: a moment later it might be let go without leave.
-            let now = if leave == Leave::Wait { asked } else { now };
+            let enforced = s.machine.policy().mode == Mode::Enforce;
+            if enforced && s.machine.is_offline() {
+                // Whatever it heard meanwhile: this one has no leave, and asks again in its turn.
+                return match s.machine.put_back(now, pass) {
+                    Start::Back(ticket) => Step::Wait(Waiting::new(shard, s, ticket)),
+                    Start::Go(pass) => Self::stamp(shard, s, now, pass, wire, None, call),
+                };
+            }
             Self::stamp(shard, s, now, pass, wire, None, call)
         });
-        if let (Some(probe), Step::Wait(..)) = (probe, &next) {
+        if let (Some(probe), Step::Wait(..) | Step::Refused(..)) = (probe, &next) {
             outage.give_back(asked, probe, false);
         }
         next
@@ -225,6 +255,12 @@ impl Permit {
         probe: Option<OutageProbe>,
         call: &mut Call,
     ) -> Step {
+        if let Some(mut r) = call.late(now) {
+            // A send whose answer nobody can wait for would be one for nothing.
+            s.machine.settle(now, pass, &Outcome::NotSent);
+            r.retry_at = Some(now);
+            return Step::Refused(Box::new(r));
+        }
         match s.machine.start(now, pass) {
             Start::Go(pass) => {
                 call.sent(now);
@@ -259,10 +295,15 @@ impl Permit {
 
     /// The same, where the time of the answer was read already.
     pub(crate) fn answered_at(&mut self, now: Instant, host: &str) {
+        // One that turned out to be of this machine tells nothing, and gives its leave back.
+        if self.shard.is_local() {
+            return;
+        }
+        let shared = self.shard.shared();
+        shared.outage.answered(now, host);
         // The answer to a probe ends the outage, so there is nothing left to give back.
-        self.probe = None;
-        if !self.shard.is_local() {
-            self.shard.shared().outage.answered(now, host);
+        if self.probe.is_some() && !shared.outage.is_offline() {
+            self.probe = None;
         }
     }
 
@@ -280,6 +321,23 @@ impl Permit {
             ask_for_neutral_name(shared);
         }
         shared.outage.is_offline()
+    }
+
+    /// The exchange with this host took longer than its caller let it. That says something of our
+    /// network only where the bound was so long that a working one would have brought an answer;
+    /// else no more than that this caller is in a hurry. Returns whether our own network is taken
+    /// to be down.
+    pub(crate) fn cut_off(&mut self, host: &str, t: &Transport, after: Option<Duration>) -> bool {
+        let shared = self.shard.shared();
+        let window = shared.outage.window();
+        if after.is_none_or(|after| window.is_some_and(|window| after >= window)) {
+            return self.failed(host, t);
+        }
+        let probe = self.probe.take();
+        if let Some(probe) = probe {
+            shared.outage.give_back(shared.clock.now(), probe, true);
+        }
+        !self.shard.is_local() && shared.outage.is_offline()
     }
 
     /// The attempt is over.
@@ -399,6 +457,14 @@ impl Drop for Waiting {
             shard.abandon(self.ticket);
         }
     }
+}
+
+/// The refusal, unsent, of a call that waited too long for what is no gate. When that would have
+/// ended nobody knows, but its gates may.
+fn waited_out(shard: &Handle, admission: &Admission, call: &mut Call) -> Box<Refusal> {
+    let mut r = call.waited_out(shard.shared().clock.now());
+    r.retry_at = shard.closing(&admission.target).1;
+    Box::new(r)
 }
 
 fn closed() -> Box<Refusal> {

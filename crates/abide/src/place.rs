@@ -97,32 +97,38 @@ impl<'a> Place<'a> {
         name
     }
 
+    /// The host of a provider that has several, as its breaker is named.
+    pub(crate) fn authority(&self) -> String {
+        self.name()
+    }
+
     /// The provider of an address and its profile: a configured one, one of the catalogue, or the
-    /// origin itself.
-    pub(crate) fn provider(&self, shared: &Shared) -> (String, Arc<Profile>) {
+    /// origin itself. With it whether several hosts answer for it.
+    pub(crate) fn provider(&self, shared: &Shared) -> (String, Arc<Profile>, bool) {
         let (host, port) = (self.host, self.effective);
         let known = || shared.catalogue.find(host, port, self.path);
         if let Some(named) = shared.namer.as_ref().and_then(|namer| namer(host, port)) {
-            let told = named.profile.as_deref().unwrap_or(&named.provider);
+            let (several, told) = (named.several_hosts, named.profile.as_deref());
+            let told = told.unwrap_or(&named.provider);
             if let Some(profile) = shared.catalogue.get(told) {
-                return (named.provider, profile);
+                return (named.provider, profile, several);
             }
             return match known() {
                 // Of several services of one host each has limits and words of its own.
                 Some(p) if !p.told().paths.is_empty() => {
-                    (format!("{}+{}", named.provider, p.name()), p)
+                    (format!("{}+{}", named.provider, p.name()), p, several)
                 }
-                Some(p) => (named.provider, p),
-                None => (named.provider, shared.catalogue.generic()),
+                Some(p) => (named.provider, p, several),
+                None => (named.provider, shared.catalogue.generic(), several),
             };
         }
         match known() {
             Some(profile) => {
-                let name = profile.provider(host);
+                let (name, several) = (profile.provider(host), profile.has_several_hosts());
                 let told = own_profile(shared, &name).unwrap_or(profile);
-                (name, told)
+                (name, told, several)
             }
-            None => (self.name(), shared.catalogue.generic()),
+            None => (self.name(), shared.catalogue.generic(), false),
         }
     }
 }

@@ -7,7 +7,7 @@ use abide_core::Moment;
 use abide_core::call::CallPolicy;
 use abide_core::classify::ClassifyPolicy;
 use abide_core::policy::ProviderPolicy;
-use abide_profile::{Choice, Profile};
+use abide_profile::{Choice, Paths, Profile};
 
 /// How a provider is treated: its gates, and how its answers are read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +18,10 @@ pub struct Treatment {
     pub classify: ClassifyPolicy,
     /// The knobs of its calls that bring none of their own; those of the client when absent.
     pub call: Option<CallPolicy>,
+    /// The paths whose requests keep to no pace of its gates and are not counted there: a token to
+    /// be renewed, a question that costs nothing. Holds, breakers and places on the wire are for
+    /// all.
+    pub unpaced: Paths,
 }
 
 /// How a provider of a name and a profile is treated from a moment on.

@@ -4,8 +4,8 @@
 //! asking the catalogue takes longer than everything else about a plain request. An address whose
 //! path has a say in whose it is is looked up each time.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Weak};
 
 use abide_core::gate::HashedMap;
 use abide_core::outage::{OutageNews, is_loopback};
@@ -18,11 +18,19 @@ use crate::account::account;
 use crate::names::{Credential, Names};
 use crate::outage::Audience;
 use crate::place::Place;
-use crate::shard::Handle;
+use crate::shard::{Handle, Shard};
 use crate::target::{self, Gates};
 
-/// How many providers are remembered; idle ones make room. Each is a few KiB.
+/// How many providers are remembered; those that nobody needs make room. Each is a few KiB. Only
+/// providers of the catalogue and of the configuration may be more, as long as all are in use.
 const REMEMBERED: usize = 10_000;
+
+/// How many are looked at for one that can make room, before newcomers share one: bounds the cost
+/// of a newcomer.
+const LOOKS: usize = 16;
+
+/// The name of the provider that origins share while there is no room for one of their own.
+pub(crate) const OTHERS: &str = "*";
 
 /// How many addresses are remembered, each in some hundred bytes. When they are too many all are
 /// forgotten, which costs each a lookup.
@@ -32,18 +40,27 @@ const ADDRESSES: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct Providers {
     named: HashMap<Arc<str>, Handle>,
+    /// Their names, in the order in which it is their turn to make room.
+    turns: VecDeque<Arc<str>>,
+    /// What origins share while there is no room.
+    others: Option<Handle>,
     found: HashedMap<u64, Arc<Found>>,
 }
 
 /// The provider of an address.
 #[derive(Debug)]
 pub(crate) struct Found {
-    pub(crate) handle: Handle,
+    /// Not owned: an address keeps nobody from making room.
+    handle: Weak<Shard>,
     pub(crate) profile: Arc<Profile>,
+    /// Its name.
+    provider: Arc<str>,
     /// The host in its normal form.
     pub(crate) host: Arc<str>,
     /// It is this machine.
     pub(crate) loopback: bool,
+    /// What the gate of its host is keyed by, where its provider has several.
+    part: Option<Credential>,
     written: Arc<str>,
     port: (Option<u16>, u16),
     /// The gates of the account that sent last, where that decides them: most programs have one.
@@ -76,7 +93,7 @@ impl Found {
         named: Option<&str>,
     ) -> Gates {
         let account = match named {
-            Some(name) => Some(names.credential(&[b"account", name.as_bytes()])),
+            Some(name) => Some(target::named_account(names, name)),
             None => account(names, &self.profile, place, headers),
         };
         let lasts = self.profile.gates().are_for_all();
@@ -86,15 +103,18 @@ impl Found {
         {
             return gates.clone();
         }
-        let gates = target::gates(
+        let mut gates = target::gates(
             names,
-            self.handle.name(),
+            &self.provider,
             &self.profile,
             method,
             place,
             headers,
             account,
         );
+        if let Some(part) = self.part {
+            target::add_host(&mut gates, names, &self.provider, part);
+        }
         if lasts && let Some(mut last) = self.last.try_write() {
             *last = Some((account, gates.clone()));
         }
@@ -102,16 +122,19 @@ impl Found {
     }
 
     pub(crate) fn new(
-        handle: Handle,
+        handle: &Handle,
         profile: Arc<Profile>,
         place: &Place<'_>,
         written: &str,
+        part: Option<Credential>,
     ) -> Self {
         let host: Arc<str> = place.host.into();
         Self {
-            handle,
+            handle: Arc::downgrade(handle),
+            provider: Arc::clone(handle.name()),
             profile,
             loopback: is_loopback(place.host),
+            part,
             written: match place.host == written {
                 true => Arc::clone(&host),
                 false => written.into(),
@@ -125,39 +148,98 @@ impl Found {
 
 impl Providers {
     pub(crate) fn get(&self, name: &str) -> Option<&Handle> {
-        self.named.get(name)
+        self.named.get(name).filter(|handle| handle.turn().give())
     }
 
     pub(crate) fn all(&self) -> Vec<Handle> {
-        self.named.values().map(Arc::clone).collect()
+        let all = self.named.values().chain(&self.others);
+        all.map(Arc::clone).collect()
     }
 
-    /// Adds a provider; where there are too many, one that nobody would miss goes.
-    pub(crate) fn add(&mut self, handle: &Handle) {
-        if self.named.len() >= REMEMBERED {
-            // What was found keeps its provider.
-            self.found.clear();
-            let mut all = self.named.values();
-            let idle = all.find(|s| Arc::strong_count(s) == 1 && s.is_idle());
-            if let Some(name) = idle.map(|s| Arc::clone(s.name())) {
-                self.named.remove(&name);
+    pub(crate) fn others(&self) -> Option<Handle> {
+        self.others.clone()
+    }
+
+    /// What origins share from now on; the one that was quicker, if there was one.
+    pub(crate) fn share(&mut self, handle: Handle) -> Handle {
+        Arc::clone(self.others.get_or_insert(handle))
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.named.len() < REMEMBERED
+    }
+
+    /// Those whose turn it is to make room: what they are at has to be asked under no other lock
+    /// than their own. Those that nobody asked for since their last turn come first.
+    pub(crate) fn candidates(&mut self) -> Vec<Handle> {
+        let (mut all, mut asked) = (Vec::new(), Vec::new());
+        for _ in 0..LOOKS.min(self.turns.len()) {
+            let Some(name) = self.turns.pop_front() else {
+                break;
+            };
+            if let Some(handle) = self.named.get(&name) {
+                let was_asked = handle.turn().comes();
+                if Arc::strong_count(handle) == 1 {
+                    let to = if was_asked { &mut asked } else { &mut all };
+                    to.push(Arc::clone(handle));
+                }
+            }
+            self.turns.push_back(name);
+        }
+        all.append(&mut asked);
+        all
+    }
+
+    /// Forgets a provider, unless somebody has it in hand or asked for it meanwhile.
+    pub(crate) fn forget(&mut self, handle: &Handle) -> bool {
+        let known = self.named.get(handle.name());
+        // The list's own, and that of whoever makes room.
+        let gone = known.is_some_and(|known| Arc::ptr_eq(known, handle))
+            && Arc::strong_count(handle) <= 2
+            && handle.turn().forget();
+        if gone {
+            self.named.remove(handle.name());
+            // It was looked at a moment ago, so it is among the last.
+            if let Some(at) = self.turns.iter().rposition(|name| name == handle.name()) {
+                self.turns.remove(at);
             }
         }
+        gone
+    }
+
+    /// Adds a provider. Where there is one of its name already, that is the one; where there is
+    /// no room and `bounded` is set, there is none.
+    pub(crate) fn add(&mut self, handle: &Handle, bounded: bool) -> Option<Handle> {
+        if let Some(known) = self.get(handle.name()) {
+            return Some(Arc::clone(known));
+        }
+        if bounded && !self.has_room() {
+            return None;
+        }
+        self.turns.push_back(Arc::clone(handle.name()));
         self.named
             .insert(Arc::clone(handle.name()), Arc::clone(handle));
+        Some(Arc::clone(handle))
     }
 
     /// The provider of an address that was found before.
-    pub(crate) fn found(&self, key: u64, place: &Place<'_>) -> Option<Arc<Found>> {
+    pub(crate) fn found(&self, key: u64, place: &Place<'_>) -> Option<(Handle, Arc<Found>)> {
         let found = self.found.get(&key)?;
         let same = *found.written == *place.host && found.port == (place.port, place.effective);
-        same.then(|| Arc::clone(found))
+        if !same {
+            return None;
+        }
+        let handle = found
+            .handle
+            .upgrade()
+            .filter(|handle| handle.turn().give())?;
+        Some((handle, Arc::clone(found)))
     }
 
-    pub(crate) fn remember(&mut self, key: u64, found: Arc<Found>) {
+    pub(crate) fn remember(&mut self, key: u64, handle: &Handle, found: Arc<Found>) {
         // Only of a provider that is still there: there must not be two of a name.
-        let current = self.named.get(found.handle.name());
-        if !current.is_some_and(|current| Arc::ptr_eq(current, &found.handle)) {
+        let current = self.named.get(handle.name());
+        if !current.is_some_and(|current| Arc::ptr_eq(current, handle)) {
             return;
         }
         if self.found.len() >= ADDRESSES {
@@ -169,6 +251,11 @@ impl Providers {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use abide_core::{Instant, WallTime};
     use url::Url;
 
     use super::*;
@@ -241,6 +328,81 @@ mod tests {
         }
         let providers = governor.providers();
         assert_eq!(providers.named.len(), REMEMBERED, "idle ones made room");
+        assert_eq!(providers.turns.len(), REMEMBERED);
+        assert!(providers.others.is_none());
         assert!(providers.found.len() <= ADDRESSES);
+    }
+
+    #[derive(Debug)]
+    struct ByHand(AtomicU64);
+
+    impl crate::clock::Clock for ByHand {
+        fn now(&self) -> Instant {
+            Instant::from_secs(self.0.load(Ordering::Relaxed))
+        }
+
+        fn wall(&self) -> WallTime {
+            WallTime::from_unix_secs(1_773_144_000)
+        }
+    }
+
+    #[test]
+    fn inv12_who_refused_once_and_was_never_asked_again_makes_room() {
+        let clock = Arc::new(ByHand(AtomicU64::new(1_000)));
+        let governor = Governor::builder().seed(7).clock(clock.clone());
+        let governor = governor.build().unwrap();
+        let refused = crate::Said::rate_limited().after(Duration::from_secs(60));
+        for n in 0..REMEMBERED {
+            governor.report(&format!("h{n}.example"), &refused);
+        }
+        let (handle, _) = route(&governor, "https://new.example/");
+        assert_eq!(&**handle.name(), OTHERS, "all are held");
+        assert!(Arc::ptr_eq(
+            &handle,
+            &route(&governor, "https://newer.example/").0
+        ));
+        let known = governor.provider("h0.example");
+        assert!(known.view().iter().any(|g| g.hold.is_some()));
+        // One that has profile and limits of its own never shares them with others.
+        assert_eq!(&**governor.provider("github").name(), "github");
+        drop((handle, known));
+        clock.0.fetch_add(61, Ordering::Relaxed);
+        for n in 0..100 {
+            let (handle, _) = route(&governor, &format!("https://new{n}.example/"));
+            assert_eq!(&**handle.name(), &format!("new{n}.example"));
+        }
+        let providers = governor.providers();
+        assert!(providers.named.len() <= REMEMBERED + 1);
+        assert_eq!(providers.turns.len(), providers.named.len());
+    }
+
+    #[test]
+    fn what_a_program_says_of_its_providers_may_ask_the_governor() {
+        static GOVERNOR: OnceLock<Governor> = OnceLock::new();
+        let ask = || {
+            GOVERNOR
+                .get()
+                .map(|g| (g.held(), g.provider("other.example")))
+        };
+        let governor = Governor::builder()
+            .profiled_by(move |name| {
+                if name != "other.example" {
+                    ask();
+                }
+                None
+            })
+            .treated_by(move |name, _, _| {
+                if name != "other.example" {
+                    ask();
+                }
+                crate::Treatment::default()
+            });
+        let governor = GOVERNOR.get_or_init(|| governor.build().unwrap());
+        let (told, hears) = std::sync::mpsc::channel();
+        std::thread::spawn(move || told.send(Arc::clone(governor.provider("a.example").name())));
+        let name = hears
+            .recv_timeout(Duration::from_secs(20))
+            .expect("it hangs");
+        assert_eq!(&*name, "a.example");
     }
 }

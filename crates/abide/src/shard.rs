@@ -14,19 +14,19 @@ use abide_core::gate::{GateKey, GateSet, GateSpec, MAX_GATES};
 use abide_core::hold::Hold;
 use abide_core::provider::{Action, Event, GateView, News, Pass, Provider, Ticket};
 use abide_core::refusal::Refusal;
-use abide_core::{GateClass, Instant, Scope, Skew};
-use abide_profile::Profile;
+use abide_core::{Instant, Scope, Skew};
+use abide_profile::{Paths, Profile};
 use abide_store::{StoreKey, StoredGate};
-use http::{HeaderMap, Method};
+use http::Method;
 use parking_lot::Mutex;
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Notify, oneshot};
-use url::Url;
 
 use crate::names::{Credential, GateName};
 use crate::persist;
 use crate::shared::Shared;
-use crate::target::{Target, TargetGate, names_loopback};
+use crate::target::{Target, TargetGate};
+use crate::turn::Turn;
 
 /// What a waiter is told.
 pub(crate) type Grant = Result<Pass, Box<Refusal>>;
@@ -45,9 +45,11 @@ pub struct Shard {
     shared: Arc<Shared>,
     classify: ClassifyPolicy,
     call: Option<CallPolicy>,
+    unpaced: Paths,
     profile: Arc<Profile>,
     /// On this machine: an outage of our network is none of its.
     local: AtomicBool,
+    turn: Turn,
     state: Mutex<State>,
     /// Apart from the machine: answers are read outside its lock.
     skew: Mutex<Skew>,
@@ -59,6 +61,8 @@ pub(crate) struct State {
     pub(crate) machine: Provider,
     waiters: HashMap<Ticket, oneshot::Sender<Grant>>,
     names: HashMap<GateKey, GateName>,
+    /// What the store knew of gates that are not met yet, by their names there.
+    stored: HashMap<[u8; 16], StoredGate>,
     timer_at: Instant,
     timing: bool,
     runtime: Option<Runtime>,
@@ -79,20 +83,23 @@ impl Shard {
         name: &str,
         shared: Arc<Shared>,
         machine: Provider,
-        (classify, call): (ClassifyPolicy, Option<CallPolicy>),
+        (classify, call, unpaced): (ClassifyPolicy, Option<CallPolicy>, Paths),
         profile: Arc<Profile>,
     ) -> Handle {
         Arc::new(Self {
             local: AtomicBool::new(machine.policy().local),
+            turn: Turn::default(),
             name: name.into(),
             shared,
             classify,
             call,
+            unpaced,
             profile,
             state: Mutex::new(State {
                 machine,
                 waiters: HashMap::new(),
                 names: HashMap::new(),
+                stored: HashMap::new(),
                 timer_at: Instant::FAR,
                 timing: false,
                 runtime: None,
@@ -115,6 +122,11 @@ impl Shard {
     /// The knobs of its calls that bring none of their own.
     pub(crate) const fn call(&self) -> Option<&CallPolicy> {
         self.call.as_ref()
+    }
+
+    /// Whether requests to a path keep to the pace of their gates.
+    pub(crate) fn paces(&self, path: &str) -> bool {
+        !self.unpaced.matches(path)
     }
 
     /// Whether a request may be repeated: by its method, unless the profile knows that it only
@@ -142,45 +154,19 @@ impl Shard {
 
     /// It turns out to be on this machine.
     pub(crate) fn be_local(self: &Arc<Self>) {
-        if !self.local.swap(true, Ordering::Relaxed) {
+        if !self.is_local() {
             self.change(|policy| policy.local = true);
         }
     }
 
-    pub(crate) const fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    /// Whether it is on this machine is what its policy says from now on; returns whether that
+    /// changed.
+    pub(crate) fn is_local_from_now(&self, local: bool) -> bool {
+        self.local.swap(local, Ordering::Relaxed) != local
     }
 
-    /// Where it is called by other ways than its addresses: its root, as nobody.
-    pub(crate) fn target(&self) -> Target {
-        let profile = self.profile();
-        let host = profile.told().hosts.first();
-        let host = host.map_or_else(|| &**self.name(), String::as_str);
-        let url = Url::parse(&format!("https://{host}/")).ok();
-        let target =
-            url.and_then(|url| Target::of(self.shared(), &Method::GET, &url, &HeaderMap::new()));
-        let mut gates = target.map(|t| t.gates).unwrap_or_else(|| {
-            let plain = [Scope::Provider, Scope::Account].map(|scope| TargetGate {
-                scope,
-                class: GateClass::PLAIN,
-                family: None,
-                cost: 1,
-                part: Credential::default(),
-                key: GateKey(0),
-            });
-            plain.into_iter().collect()
-        });
-        // Its address may be another's by now: the gates are its own all the same.
-        for gate in &mut gates {
-            let names = &self.shared.names;
-            gate.key = names.spec(gate.scope, self.name(), gate.part.bytes()).key;
-        }
-        Target {
-            provider: Arc::clone(self.name()),
-            profile: Arc::clone(profile),
-            gates,
-            loopback: names_loopback(self.name()),
-        }
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// The gates as they stand.
@@ -218,6 +204,23 @@ impl Shard {
         state.waiters.is_empty() && state.machine.is_idle(now)
     }
 
+    /// Whether nobody waits, is on the wire or is held here, though something may be known of it.
+    pub(crate) fn is_spent(&self) -> bool {
+        let now = self.shared.clock.now();
+        let state = self.state.lock();
+        state.waiters.is_empty() && state.machine.is_spent(now)
+    }
+
+    pub(crate) const fn turn(&self) -> &Turn {
+        &self.turn
+    }
+
+    /// What the store knew of gates that were never met.
+    pub(crate) fn unmet(&self) -> Vec<StoredGate> {
+        let stored = std::mem::take(&mut self.state.lock().stored);
+        stored.into_values().collect()
+    }
+
     /// The keys of the gates a target passes.
     pub(crate) fn keys(&self, target: &Target) -> Vec<GateKey> {
         target
@@ -227,7 +230,7 @@ impl Shard {
             .collect()
     }
 
-    fn spec(&self, target: &Target, gate: &TargetGate) -> GateSpec {
+    pub(crate) fn spec(&self, target: &Target, gate: &TargetGate) -> GateSpec {
         let mut spec = match target.provider == self.name {
             true => GateSpec::new(gate.key, gate.scope),
             // A caller may ask for another provider's gates by the names of this one.
@@ -265,9 +268,10 @@ impl Shard {
     }
 
     /// Takes in what the store remembers of the provider as a whole, so that its state is known
-    /// before anything is sent.
-    pub(crate) fn recall(self: &Arc<Self>) {
+    /// before anything is sent, and keeps the rest until its gates are met.
+    pub(crate) fn recall(self: &Arc<Self>, stored: Vec<StoredGate>) {
         self.with(|s, now| {
+            s.stored.extend(stored.into_iter().map(|g| (g.key.gate, g)));
             let part = Credential::default();
             let names = &self.shared.names;
             let spec = names.spec(Scope::Provider, &self.name, part.bytes());
@@ -295,7 +299,7 @@ impl Shard {
     }
 
     fn restore(&self, s: &mut State, now: Instant, spec: GateSpec, key: &StoreKey) {
-        let Some(stored) = self.shared.remembered(key) else {
+        let Some(stored) = s.stored.remove(&key.gate) else {
             return;
         };
         for news in persist::news(&stored, self.shared.clock.moment(), true) {
@@ -303,19 +307,19 @@ impl Shard {
         }
     }
 
-    /// Takes in what another process wrote; returns whether its gate is known here.
-    pub(crate) fn learn(self: &Arc<Self>, stored: &StoredGate) -> bool {
+    /// Takes in what another process wrote.
+    pub(crate) fn learn(self: &Arc<Self>, stored: &StoredGate) {
         let moment = self.shared.clock.moment();
         self.with(|s, now| {
             let found = s.names.values().find(|n| n.stored.gate == stored.key.gate);
             let Some(spec) = found.map(|n| n.spec) else {
-                return false;
+                s.stored.insert(stored.key.gate, stored.clone());
+                return;
             };
             for news in persist::news(stored, moment, false) {
                 s.machine.learn(now, spec, news);
             }
-            true
-        })
+        });
     }
 
     /// Tells news of the whole provider: a hold that a person places or lifts, an outage.

@@ -9,7 +9,7 @@ use abide_core::Scope;
 use abide_core::hold::Hold;
 use abide_core::provider::Event;
 use abide_profile::Catalogue;
-use abide_store::{Store, StoreKey, StoredGate};
+use abide_store::{Store, StoredGate};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -26,6 +26,8 @@ pub struct Named {
     pub provider: String,
     /// Its profile, by name; the catalogue's own for the address when absent.
     pub profile: Option<String>,
+    /// Whether several hosts answer for it: each has a breaker of its own then.
+    pub several_hosts: bool,
 }
 
 /// Finds the configured provider of a host and port; `None` where it is its own.
@@ -49,7 +51,8 @@ pub(crate) struct Shared {
     pub(crate) catalogue: Arc<Catalogue>,
     /// The profile of a provider that is only known by name.
     pub(crate) profiler: Option<Profiler>,
-    pub(crate) remembered: Mutex<HashMap<StoreKey, StoredGate>>,
+    /// What the store knew of gates of providers that are not met yet.
+    pub(crate) remembered: Mutex<HashMap<String, Vec<StoredGate>>>,
     pub(crate) dice: Mutex<fastrand::Rng>,
     pub(crate) listeners: Mutex<Vec<Listener>>,
     pub(crate) events: Broadcast,
@@ -68,8 +71,21 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(crate) fn remembered(&self, key: &StoreKey) -> Option<StoredGate> {
-        self.remembered.lock().remove(key)
+    /// Takes what is remembered of a provider.
+    pub(crate) fn recalled(&self, provider: &str) -> Vec<StoredGate> {
+        self.remembered.lock().remove(provider).unwrap_or_default()
+    }
+
+    /// Remembers gates until their provider is met.
+    pub(crate) fn keep(&self, gates: impl IntoIterator<Item = StoredGate>) {
+        let mut remembered = self.remembered.lock();
+        for gate in gates {
+            let all = remembered.entry(gate.key.provider.clone()).or_default();
+            match all.iter_mut().find(|g| g.key == gate.key) {
+                Some(old) => *old = gate,
+                None => all.push(gate),
+            }
+        }
     }
 
     /// A throw of the dice in [0, 1).

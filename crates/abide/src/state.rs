@@ -22,7 +22,8 @@ pub struct ProviderState {
     pub provider: Arc<str>,
     /// Nothing failed since the last success.
     pub healthy: bool,
-    /// Nothing holds it as a whole now: no hold, no open breaker.
+    /// Nothing holds it as a whole now: no hold, no open breaker. Of several hosts the one counts
+    /// at which it is asked when it is called by its name.
     pub available: bool,
     /// When it can be asked again, where it is not available.
     pub retry_at: Option<WallTime>,
@@ -76,7 +77,11 @@ impl Shard {
         // and a failure of several accounts is counted here.
         let key = self.own();
         let own = views.iter().find(|g| g.key == key);
+        // With several hosts, by the one at which it is asked when it is called by its name.
+        let host = self.host_key();
+        let host = views.iter().find(|g| Some(g.key) == host);
         let closed = own.and_then(|g| g.closed_until);
+        let closed = closed.max(host.and_then(|g| g.closed_until));
         let last = views.iter().filter_map(|g| g.last_success).max();
         let hold = own.and_then(|g| g.hold);
         let others = views.iter().filter(|g| g.key != key);

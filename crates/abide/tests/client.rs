@@ -83,6 +83,18 @@ async fn a_checked_write_that_happened_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn inv05_a_question_about_a_write_takes_no_longer_than_the_call() {
+    let peer = Peer::saying([Reply::Close, reply(200)]);
+    let call = hasty().request(http::Method::POST, &peer.url("/"));
+    let call = call
+        .deadline(ms(300))
+        .check_then_write(std::future::pending);
+    let ended = tokio::time::timeout(Duration::from_secs(20), call.send()).await;
+    let t = turned(ended.expect("it waits for ever"));
+    assert_eq!((t.refusal.attempts, peer.requests()), (1, 1));
+}
+
+#[tokio::test]
 async fn a_checked_write_of_which_nobody_can_tell_is_not_sent_again() {
     let peer = Peer::saying([Reply::Close]);
     let asked = Arc::new(AtomicU32::new(0));

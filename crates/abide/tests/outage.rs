@@ -203,6 +203,37 @@ async fn what_is_on_this_machine_goes_on_and_proves_nothing() {
 }
 
 #[tokio::test]
+async fn a_probe_that_turns_out_to_be_of_this_machine_gives_its_leave_back() {
+    let world = World::offline().await;
+    for n in 1..3 {
+        world.pass(n);
+        let mut probe = world.ask(A, 0).await.unwrap();
+        world.governor.provider(A).change(|p| p.local = true);
+        match n {
+            1 => probe.answered(A),
+            _ => assert!(!probe.failed(A, &DEAD)),
+        }
+        probe.settle(&Outcome::Answered(Finding::success()));
+        assert!(world.governor.is_offline(), "it proves nothing");
+        // Not that of a machine of ours any more, it hears how our network is.
+        world.governor.provider(A).change(|p| p.local = false);
+        world.ask(A, 0).await.unwrap_err();
+    }
+    world.pass(2);
+    answered(world.ask(B, 0).await.unwrap(), B);
+    assert!(!world.governor.is_offline());
+}
+
+#[tokio::test]
+async fn a_provider_that_its_policy_calls_local_goes_on_offline() {
+    let world = World::offline().await;
+    world.governor.provider(A).change(|p| p.local = true);
+    assert!(!world.fails(A).await, "its failures are its own");
+    answered(world.ask(A, 0).await.unwrap(), A);
+    assert!(world.governor.is_offline());
+}
+
+#[tokio::test]
 async fn with_one_host_a_neutral_name_tells() {
     let world = World::new();
     let mut permit = world.ask(A, 0).await.unwrap();

@@ -6,9 +6,17 @@ mod common;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
 
-use abide::core::classify::TransportKind;
-use common::{Peer, Reply, hasty, ms, turned};
+use abide::core::call::{Call, CallPolicy, Safety};
+use abide::core::classify::{Phase, Transport, TransportKind};
+use abide::core::ladder::Ladder;
+use abide::core::outage::OutagePolicy;
+use abide::core::refusal::RefusalKind;
+use abide::profile::Catalogue;
+use abide::{Admission, Client, Governor, Permit};
+use common::{Peer, Reply, hasty, ms, reply, turned};
 
 #[tokio::test]
 async fn ra_40_every_failure_of_the_transport_has_its_kind() {
@@ -40,4 +48,60 @@ fn plain_where_secure() -> String {
         }
     });
     format!("https://{address}/")
+}
+
+const PROFILE: &str = r#"
+name = "looked-into"
+hosts = ["peer.example"]
+
+[[rule]]
+why = "a refusal hides in a 200"
+status = [200]
+json = { "$.refused" = true }
+verdict = "rate_limited"
+"#;
+
+/// Tells that an exchange with a host timed out.
+async fn dies(governor: &Governor, host: &str) {
+    let url = url::Url::parse(&format!("http://{host}/")).unwrap();
+    let target = governor.target(&http::Method::GET, &url, &http::HeaderMap::new());
+    let target = target.unwrap();
+    let shard = governor.provider_of(&target);
+    let now = governor.clock().now();
+    let mut call = Call::new(CallPolicy::default(), Safety::Read, now);
+    let permit = Permit::acquire(&shard, &Admission::to(target), &mut call).await;
+    let dead = Transport {
+        phase: Phase::Connect,
+        kind: TransportKind::Timeout,
+    };
+    permit.unwrap().failed(host, &dead);
+}
+
+/// Whoever leaves while an answer is looked into has seen that there is one.
+#[tokio::test]
+async fn inv09_a_head_ends_an_outage_whoever_leaves_before_the_body() {
+    let mut all = Catalogue::built_in();
+    all.add("own.toml", PROFILE.to_owned()).unwrap();
+    let mut outage = OutagePolicy::default();
+    outage.probe = Ladder::Steps(vec![Duration::ZERO]);
+    let governor = Governor::builder().catalogue(Arc::new(all));
+    let governor = governor.outage(Some(outage)).build().unwrap();
+    for host in ["a.example", "b.example"] {
+        dies(&governor, host).await;
+    }
+    assert!(governor.is_offline());
+    let slow = reply(200).json("{\"refused\":false}");
+    let peer = Peer::saying([slow.dripping(Duration::from_secs(3))]);
+    let port = url::Url::parse(&peer.url("/")).unwrap().port().unwrap();
+    let at = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    let http = reqwest::Client::builder().resolve("peer.example", at);
+    let client = Client::builder().http(http).governor(governor);
+    let client = client.build().unwrap();
+    let call = client.get(&format!("http://peer.example:{port}/"));
+    let t = turned(call.deadline(ms(500)).send().await);
+    assert_eq!(
+        (t.refusal.kind, peer.requests()),
+        (RefusalKind::DeadlinePassed, 1)
+    );
+    assert!(!client.governor().is_offline(), "something answered");
 }

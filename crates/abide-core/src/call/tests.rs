@@ -185,8 +185,47 @@ fn a_call_begins_when_it_first_asks() {
     };
     let mut call = Call::to_begin(policy, Safety::Read);
     let first = Instant::from_secs(100);
-    assert_eq!(call.asks(first).expires, Instant::from_secs(110));
+    // At the deadline itself there is no time left for an answer.
+    let last = Instant::from_secs(110).before(Duration::from_nanos(1));
+    assert_eq!(call.asks(first).expires, last);
     call.sent(first);
     let again = call.asks(Instant::from_secs(105));
-    assert_eq!(again.expires, Instant::from_secs(110));
+    assert_eq!(again.expires, last);
+}
+
+#[test]
+fn inv05_who_could_only_be_sent_at_its_deadline_is_turned_away_at_once() {
+    let policy = CallPolicy {
+        deadline: Some(Duration::from_secs(5)),
+        ..CallPolicy::default()
+    };
+    let mut call = Call::new(policy, Safety::Read, at(1));
+    let limits = call.asks(at(1));
+    assert!(limits.expires < at(6) && limits.hold_limit < at(6));
+    assert_eq!(call.late(at(5)), None);
+    let late = call.late(at(6)).unwrap();
+    assert_eq!(
+        (late.kind, late.attempts),
+        (RefusalKind::DeadlineTooSoon, 0)
+    );
+    assert_eq!(late.waited, Duration::from_secs(5));
+}
+
+#[test]
+fn inv05_what_is_no_gate_is_waited_for_within_the_same_sum() {
+    let mut policy = CallPolicy {
+        patience: Duration::from_secs(10),
+        ..CallPolicy::default()
+    };
+    let mut call = Call::new(policy.clone(), Safety::Read, at(0));
+    call.asks(at(0));
+    assert_eq!(call.wait_left(at(4)), Some(Duration::from_secs(6)));
+    call.sent(at(4));
+    call.waits(at(20));
+    assert_eq!(call.wait_left(at(23)), Some(Duration::from_secs(3)));
+    call.asks(at(23));
+    assert_eq!(call.total_waited(), Duration::from_secs(7));
+    policy.queueing = Queueing::Free;
+    let call = Call::new(policy, Safety::Read, at(0));
+    assert_eq!(call.wait_left(at(99)), None);
 }

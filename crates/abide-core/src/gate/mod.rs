@@ -18,7 +18,7 @@ pub use key::{GateId, GateKey, GateSet, GateSpec, Hashed, HashedMap, KeyHasher, 
 pub use lately::Lately;
 pub(crate) use steer::Steer;
 
-use crate::breaker::{Admits, Breaker};
+use crate::breaker::{Admits, Breaker, ProbeLease};
 use crate::hold::Hold;
 use crate::inflight::InFlight;
 use crate::lease::Lease;
@@ -277,6 +277,10 @@ impl Gate {
     /// goes. Failures that a hold found on the wire are one, and a success among them heals
     /// nothing: it was sent before.
     pub(crate) fn note_health(&mut self, now: Instant, health: Health, order: u64) -> Noted {
+        if self.class == GateClass::HOST {
+            // Its breaker is all there is to it, and that is of this process alone.
+            return Noted::Nothing;
+        }
         let episode = self.episode.as_deref_mut();
         match health {
             Health::Failure => {
@@ -295,6 +299,17 @@ impl Gate {
                 }
             }
             Health::Neutral => Noted::Nothing,
+        }
+    }
+
+    /// What the breaker of this gate hears. With several hosts a failure is that of the host that
+    /// was asked, and opens no breaker of the whole provider; but who was let out as the probe of
+    /// that one speaks for it.
+    pub(crate) fn heard(&self, health: Health, lease: Option<ProbeLease>, hosted: bool) -> Health {
+        let elsewhere = hosted && self.class != GateClass::HOST && lease.is_none();
+        match health {
+            Health::Failure if elsewhere => Health::Neutral,
+            health => health,
         }
     }
 
@@ -329,6 +344,15 @@ impl Gate {
             && self.queue.is_empty()
             && self.pace.is_idle(now)
             && self.breaker.as_ref().is_none_or(|b| !b.is_open())
+    }
+
+    /// Whether nobody uses this gate, nothing closes it and its limits have all their room.
+    pub(crate) fn is_spent(&self, now: Instant) -> bool {
+        // The overflow gate counts as used by itself.
+        self.inflight.count() == 0
+            && self.queue.is_empty()
+            && self.closed_until(now).is_none()
+            && self.pace.is_spent(now)
     }
 
     /// The adaptive interval in force, for the store and for people.

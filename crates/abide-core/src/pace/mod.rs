@@ -85,6 +85,15 @@ impl Window {
         }
     }
 
+    /// Whether forgetting it would change a decision at `now`.
+    fn is_idle(&self, now: Instant) -> bool {
+        match self {
+            Self::Fixed(w) => w.is_idle(now),
+            Self::Gcra(w) => w.is_idle(now),
+            Self::Sliding(w) => w.is_idle(now),
+        }
+    }
+
     /// Takes note of a request that was sent at `at`: for a window that is learned afterwards.
     pub(crate) fn sent(&mut self, at: Instant) {
         self.charge(at, at, 1, 0);
@@ -346,12 +355,13 @@ impl Pace {
 
     /// Whether forgetting this pace would change a decision at `now`.
     pub(crate) fn is_idle(&self, now: Instant) -> bool {
-        self.adaptive.is_none()
-            && self.windows.iter().all(|w| match w {
-                Window::Fixed(w) => w.is_idle(now),
-                Window::Gcra(w) => w.is_idle(now),
-                Window::Sliding(w) => w.is_idle(now),
-            })
+        self.adaptive.is_none() && self.is_spent(now)
+    }
+
+    /// Whether all limits have all their room at `now`, an adaptive interval too.
+    pub(crate) fn is_spent(&self, now: Instant) -> bool {
+        self.adaptive.as_ref().is_none_or(|a| a.is_idle(now))
+            && self.windows.iter().all(|w| w.is_idle(now))
     }
 
     /// Adds what another gate of the same bucket still owes: counts add when gates merge.

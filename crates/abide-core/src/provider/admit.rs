@@ -1,7 +1,7 @@
 //! Coming in, starting, and leaving before anything was sent.
 
 use super::entry::{Entry, State};
-use super::{Admit, Pass, Provider, Request, Start, Ticket};
+use super::{Admit, Event, Pass, Provider, Request, Start, Ticket};
 use crate::breaker::Breaker;
 use crate::gate::{Block, Episode, MAX_GATES};
 use crate::policy::Mode;
@@ -48,6 +48,9 @@ impl Provider {
             && until > request.hold_limit.min(request.expires)
         {
             return Admit::Refuse(Box::new(self.turned_away(now, g)));
+        }
+        if request.expires < now {
+            return Admit::Refuse(Box::new(self.too_late(now, &entry)));
         }
         if request.not_before > now {
             return self.park(request, set, len);
@@ -100,7 +103,7 @@ impl Provider {
     #[inline]
     fn pass_at_once(&mut self, now: Instant, request: &Request) -> Option<Pass> {
         let plain = request.paced && request.gates.is_plain() && self.offline.is_none();
-        if request.not_before > now || !plain {
+        if request.not_before > now || request.expires < now || !plain {
             return None;
         }
         let ids = request.gates.ids();
@@ -142,6 +145,21 @@ impl Provider {
             }
         }
         Some(self.entries.pass(slot))
+    }
+
+    /// The refusal of a request whose patience had ended before it asked; it says when it would
+    /// have gone.
+    fn too_late(&self, now: Instant, e: &Entry) -> Refusal {
+        let gates = e.set[..e.len()].iter().copied();
+        let at = |g| self.expected(now, g, e, false);
+        let last = gates.max_by_key(|g| at(*g).unwrap_or(Instant::FAR));
+        match last {
+            Some(g) => {
+                let expected = at(g).map(|t| t.max(e.not_before));
+                self.too_long(now, g, expected)
+            }
+            None => Refusal::new(RefusalKind::QueueTooLong, DecidedBy::Queue),
+        }
     }
 
     /// A request in its own backoff: it gets its rank when that is over.
@@ -205,10 +223,44 @@ impl Provider {
         e.state = State::Started;
         e.order = order;
         e.sent = now;
+        if e.rare.is_some() {
+            self.tell_rare(slot);
+        }
         if controlled {
             self.tell_sent(now, slot);
         }
         Start::Go(pass)
+    }
+
+    /// Tells that a probe goes, or what a mode lets by.
+    #[inline(never)]
+    fn tell_rare(&mut self, slot: u32) {
+        let e = &self.entries[slot];
+        let (set, len, rare) = (e.set, e.len(), e.rare());
+        for (i, &g) in set[..len].iter().enumerate() {
+            let gate = &self.gates[self.canonical(g) as usize];
+            let probes = |ep: &Episode| rare.probes[i] != 0 && ep.is_probe(rare.probes[i]);
+            if gate.episode.as_deref().is_some_and(probes) {
+                let key = gate.key;
+                self.emit(Event::ProbeSent { key });
+            }
+        }
+        if let Some((key, until)) = rare.let_by {
+            self.emit(Event::LetBy { key, until });
+        }
+    }
+
+    /// A pass that may not be used now: it goes back in line, unsent. One that is on the wire
+    /// stays there.
+    pub fn put_back(&mut self, now: Instant, pass: Pass) -> Start {
+        self.catch_up(now);
+        if !self.entries.holds(pass.slot, pass.generation) {
+            return Start::Back(pass.ticket());
+        }
+        match self.entries[pass.slot].state {
+            State::Granted => self.send_back(now, pass.slot),
+            _ => Start::Go(pass),
+        }
     }
 
     /// Tells the learners of a request's gates that it is sent.

@@ -4,49 +4,70 @@
 //! does wait knows what they did to the provider.
 
 use super::entry::{Entry, State};
-use super::{Event, Outcome, Pass, Provider, Request};
+use super::{Outcome, Pass, Provider, Request};
 use crate::finding::Finding;
-use crate::gate::{Block, GateSet};
+use crate::gate::{Block, GateKey, GateSet, MAX_GATES};
 use crate::policy::Mode;
 use crate::time::Instant;
 
 impl Provider {
-    /// Lets a request go at once, whatever its gates say; it has been stamped as sent. In
-    /// [`Mode::Shadow`] what it would have waited for is told.
+    /// Lets a request go at once, whatever its gates say. In [`Mode::Shadow`] what it would have
+    /// waited for is told when it starts: a pass may be given back before.
     #[inline(never)]
     pub(super) fn let_by(&mut self, now: Instant, request: &Request) -> Pass {
         let (set, len) = self.resolve_set(&request.gates);
-        let entry = Entry::new(request, set, len);
+        let mut entry = Entry::new(request, set, len);
         if self.policy.mode == Mode::Shadow
-            && let Some(event) = self.would_wait(now, &entry)
+            && let Some(would_wait) = self.would_wait(now, &entry)
         {
-            self.emit(event);
+            entry.rare.get_or_insert_default().let_by = Some(would_wait);
         }
-        self.order += 1;
-        let order = self.order;
-        self.on_the_wire(now, entry, order)
+        entry.rank = self.ranks.newcomer(entry.urgency);
+        let slot = self.entries.insert(entry);
+        self.let_by_at_gates(now, slot);
+        self.entries.pass(slot)
     }
 
     /// Takes in an outcome that was met elsewhere: by a library of its own, by another program.
     ///
     /// When its request was sent is not known, so it counts as sent before everything: it opens
-    /// and lengthens holds, and ends none.
+    /// and lengthens holds, and ends none. How many were on the wire with it is not known either,
+    /// so it proves nothing about how many may be.
     pub fn report(&mut self, now: Instant, gates: &GateSet, finding: &Finding) {
         self.catch_up(now);
         let (set, len) = self.resolve_set(gates);
-        let entry = Entry::new(&Request::new(*gates), set, len);
-        let pass = self.on_the_wire(now, entry, 0);
+        let mut entry = Entry::new(&Request::new(*gates), set, len);
+        entry.rank = self.ranks.newcomer(entry.urgency);
+        let slot = self.entries.insert(entry);
+        self.pay_at_gates(now, slot);
+        let e = &mut self.entries[slot];
+        e.state = State::Started;
+        (e.sent, e.together) = (now, [0; MAX_GATES]);
+        let pass = self.entries.pass(slot);
         self.settle(now, pass, &Outcome::Answered(finding.clone()));
     }
 
-    /// Puts a request on the wire: it pays, and is nobody's probe.
-    fn on_the_wire(&mut self, now: Instant, mut entry: Entry, order: u64) -> Pass {
-        entry.state = State::Started;
-        entry.charged = now;
-        entry.sent = now;
-        entry.order = order;
-        entry.rank = self.ranks.newcomer(entry.urgency);
-        let slot = self.entries.insert(entry);
+    /// A request that is let by pays; where a breaker is half open and nobody tries it, it is the
+    /// one that does, or a breaker that was opened would be open for ever.
+    fn let_by_at_gates(&mut self, now: Instant, slot: u32) {
+        self.pay_at_gates(now, slot);
+        for i in 0..self.entries[slot].len() {
+            let e = &self.entries[slot];
+            let g = self.canonical(e.set[i]) as usize;
+            let lease = match &mut self.gates[g].breaker {
+                Some(b) if e.paid_at(i) && b.is_open() => b.lease(now),
+                _ => None,
+            };
+            if let Some(lease) = lease {
+                let e = &mut self.entries[slot];
+                e.rare.get_or_insert_default().breakers[i] = lease.0;
+            }
+        }
+    }
+
+    /// Pays for a request at all its gates, whether they would let it pass or not.
+    fn pay_at_gates(&mut self, now: Instant, slot: u32) {
+        self.entries[slot].charged = now;
         let mut seen = Vec::new();
         for i in 0..self.entries[slot].len() {
             let g = self.claim(self.entries[slot].set[i]);
@@ -57,19 +78,18 @@ impl Provider {
             let cost = self.cost_of(&self.entries[slot], g);
             let gate = &mut self.gates[g as usize];
             let together = gate.inflight.enter(now);
-            let store = gate.pace.charge(now, now, cost);
             let e = &mut self.entries[slot];
             e.paid |= 1 << i;
             e.together[i] = together;
-            if store {
+            let paced = e.paced;
+            if paced && self.gates[g as usize].pace.charge(now, now, cost) {
                 self.persist(g);
             }
         }
-        self.entries.pass(slot)
     }
 
     /// The gate at which a request would wait longest.
-    fn would_wait(&self, now: Instant, entry: &Entry) -> Option<Event> {
+    fn would_wait(&self, now: Instant, entry: &Entry) -> Option<(GateKey, Option<Instant>)> {
         let gates = entry.set[..entry.len()].iter();
         let blocks = gates.filter_map(|g| {
             let gate = &self.gates[*g as usize];
@@ -80,18 +100,18 @@ impl Provider {
             };
             Some((gate.key, until))
         });
-        let (key, until) = blocks.max_by_key(|(_, until)| *until)?;
-        Some(Event::LetBy { key, until })
+        blocks.max_by_key(|(_, until)| *until)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::breaker::BreakerPolicy;
     use crate::finding::{Ask, AskSource};
-    use crate::gate::{GateKey, GateSpec};
+    use crate::gate::GateSpec;
     use crate::policy::ProviderPolicy;
-    use crate::provider::{Action, Admit};
+    use crate::provider::{Action, Admit, Event, Start};
     use crate::verdict::{GateClass, Scope, Verdict};
 
     fn at(secs: u64) -> Instant {
@@ -119,6 +139,22 @@ mod tests {
         let spec = GateSpec::new(GateKey(1), Scope::Provider);
         let set = p.gates(at(1), [&spec]);
         (p, set)
+    }
+
+    fn sent(p: &mut Provider, now: Instant, set: GateSet) -> Pass {
+        let Admit::Go(pass) = p.admit(now, &Request::new(set)) else {
+            panic!("it waits");
+        };
+        let Start::Go(pass) = p.start(now, pass) else {
+            panic!("it is sent back");
+        };
+        pass
+    }
+
+    fn failed() -> Finding {
+        let mut f = Finding::of(Verdict::Unavailable);
+        f.health = crate::verdict::Health::Failure;
+        f
     }
 
     fn events(p: &mut Provider) -> Vec<Event> {
@@ -161,9 +197,7 @@ mod tests {
         let (mut p, set) = provider(Mode::Observe);
         p.report(at(1), &set, &refused(at(10)));
         events(&mut p);
-        let Admit::Go(pass) = p.admit(at(2), &Request::new(set)) else {
-            panic!("it waits");
-        };
+        let pass = sent(&mut p, at(2), set);
         assert_eq!(events(&mut p), []);
         p.settle(at(3), pass, &Outcome::Answered(refused(at(20))));
         assert_eq!(p.closed_until(at(3), &set), Some(at(20)));
@@ -174,7 +208,13 @@ mod tests {
         let (mut p, set) = provider(Mode::Shadow);
         p.report(at(1), &set, &refused(at(10)));
         events(&mut p);
-        assert!(matches!(p.admit(at(2), &Request::new(set)), Admit::Go(_)));
+        // Leave that is given back is no send, and nothing was let by.
+        let Admit::Go(pass) = p.admit(at(2), &Request::new(set)) else {
+            panic!("it waits");
+        };
+        p.settle(at(2), pass, &Outcome::NotSent);
+        assert_eq!(events(&mut p), []);
+        let _pass = sent(&mut p, at(2), set);
         let until = Some(at(10));
         assert_eq!(
             events(&mut p),
@@ -203,10 +243,7 @@ mod tests {
             }
         }
         let pass = granted.expect("it waits on");
-        assert!(matches!(
-            p.start(at(3), pass),
-            crate::provider::Start::Go(_)
-        ));
+        assert!(matches!(p.start(at(3), pass), Start::Go(_)));
         let mut policy = p.policy().clone();
         policy.mode = Mode::Enforce;
         p.change_policy(at(4), policy);
@@ -224,10 +261,73 @@ mod tests {
         policy.breaker = None;
         p.change_policy(at(2), policy);
         for n in 0..20 {
-            let mut f = Finding::of(Verdict::Unavailable);
-            f.health = crate::verdict::Health::Failure;
-            p.report(at(2 + n), &set, &f);
+            p.report(at(2 + n), &set, &failed());
         }
         assert_eq!(p.closed_until(at(30), &set), None);
+    }
+
+    #[test]
+    fn a_breaker_that_a_rehearsal_opened_closes_again() {
+        let (mut p, set) = provider(Mode::Shadow);
+        for n in 1..=5 {
+            let pass = sent(&mut p, at(n), set);
+            p.settle(at(n), pass, &Outcome::Answered(failed()));
+        }
+        assert_eq!(p.closed_until(at(6), &set), Some(at(35)));
+        let pass = sent(&mut p, at(40), set);
+        p.settle(at(40), pass, &Outcome::Answered(Finding::success()));
+        events(&mut p);
+        let _pass = sent(&mut p, at(41), set);
+        assert_eq!(events(&mut p), [], "nothing would have waited");
+        for n in 41..=45 {
+            let pass = sent(&mut p, at(n), set);
+            p.settle(at(n), pass, &Outcome::Answered(failed()));
+        }
+        assert_eq!(p.closed_until(at(46), &set), Some(at(75)), "it opens anew");
+    }
+
+    #[test]
+    fn what_is_reported_proves_nothing_about_how_many_may_be_out() {
+        let (mut p, set) = provider(Mode::Enforce);
+        let _one = sent(&mut p, at(1), set);
+        let _two = sent(&mut p, at(1), set);
+        for n in 2..20 {
+            p.report(at(n), &set, &Finding::success());
+        }
+        let third = p.admit(at(30), &Request::new(set));
+        assert!(matches!(third, Admit::Waiting(_)), "none came back");
+    }
+
+    #[test]
+    fn a_probe_of_the_old_policy_is_not_the_new_ones() {
+        let (mut p, set) = provider(Mode::Enforce);
+        for n in 1..=5 {
+            let pass = sent(&mut p, at(n), set);
+            p.settle(at(n), pass, &Outcome::Answered(failed()));
+        }
+        let old = sent(&mut p, at(40), set);
+        let mut policy = p.policy().clone();
+        policy.breaker = None;
+        p.change_policy(at(41), policy.clone());
+        policy.breaker = Some(BreakerPolicy::default());
+        p.change_policy(at(42), policy.clone());
+        for n in 42..47 {
+            let pass = sent(&mut p, at(n), set);
+            p.settle(at(n), pass, &Outcome::Answered(failed()));
+        }
+        let _new = sent(&mut p, at(80), set);
+        p.settle(at(81), old, &Outcome::Answered(Finding::success()));
+        let next = p.admit(at(82), &Request::new(set));
+        assert!(matches!(next, Admit::Waiting(_)), "the new probe is out");
+        // What only changes goes on as it was.
+        let mut changed = policy;
+        changed.breaker.as_mut().unwrap().in_a_row = 9;
+        let (mut p, set) = provider(Mode::Enforce);
+        for n in 1..=5 {
+            let pass = sent(&mut p, at(n), set);
+            p.settle(at(n), pass, &Outcome::Answered(failed()));
+        }
+        p.change_policy(at(6), changed);
+        assert_eq!(p.closed_until(at(7), &set), Some(at(35)));
     }
 }

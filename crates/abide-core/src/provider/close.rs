@@ -40,6 +40,9 @@ impl Provider {
         let mut best: Option<(bool, Scope, u32)> = None;
         for g in gates {
             let gate = &self.gates[g as usize];
+            if gate.class == GateClass::HOST {
+                continue;
+            }
             let s = gate.scope;
             if class != GateClass::PLAIN && gate.class == class {
                 return Some(g);

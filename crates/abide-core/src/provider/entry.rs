@@ -3,7 +3,7 @@
 use std::ops::{Index, IndexMut};
 
 use super::{Pass, Request, Ticket};
-use crate::gate::MAX_GATES;
+use crate::gate::{GateKey, MAX_GATES};
 use crate::queue::{Rank, Urgency};
 use crate::time::Instant;
 use crate::verdict::Verdict;
@@ -31,6 +31,8 @@ pub(super) struct Rare {
     pub(super) breakers: [u32; MAX_GATES],
     /// The generation of the store's lease it was paid from.
     pub(super) leases: [u32; MAX_GATES],
+    /// The gate at which it would have waited, and until when, had its mode not let it by.
+    pub(super) let_by: Option<(GateKey, Option<Instant>)>,
 }
 
 /// One request inside the machine.

@@ -12,7 +12,7 @@ use crate::gate::{Episode, GateKey, GateSpec};
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::policy::ProviderPolicy;
 use crate::time::Instant;
-use crate::verdict::Scope;
+use crate::verdict::{GateClass, Scope};
 
 /// The most lifts remembered: more echoes than that are never under way.
 const LIFTED: usize = 1024;
@@ -141,10 +141,10 @@ impl Provider {
                 self.gates[g].pace.change(now, &p.windows);
                 self.gates[g].bound(now, p);
             }
+            // Gates of hosts are the provider's too.
             let broken = scope == Scope::Provider && old.breaker != self.policy.breaker;
             if broken {
-                let breaker = self.policy.breaker.clone();
-                self.gates[g].breaker = breaker.map(|p| Box::new(Breaker::new(p)));
+                self.change_breaker(g);
             }
             if changed || freed || broken {
                 self.gates[g].free_at = now;
@@ -153,6 +153,19 @@ impl Provider {
         }
         self.catch_up(now);
         self.serve(now);
+    }
+
+    /// A breaker whose policy changes goes on where it was; one that comes anew begins its leases
+    /// where none of an earlier one's is under way.
+    fn change_breaker(&mut self, g: usize) {
+        let policy = self.policy.breaker.clone();
+        let first = self.next_id() as u32;
+        let breaker = &mut self.gates[g].breaker;
+        match (policy, breaker.as_deref_mut()) {
+            (Some(policy), Some(b)) => b.change(policy),
+            (Some(policy), None) => *breaker = Some(Box::new(Breaker::starting(policy, first))),
+            (None, _) => *breaker = None,
+        }
     }
 
     fn lift(&mut self, now: Instant, g: u32, id: Option<HoldId>) {
@@ -257,7 +270,9 @@ impl Provider {
         let all = self
             .gates
             .iter()
-            .filter(|g| g.alias.is_none() && self.index.contains_key(&g.key));
+            .filter(|g| g.alias.is_none() && self.index.contains_key(&g.key))
+            // A breaker is this process's own.
+            .filter(|g| g.class != GateClass::HOST);
         all.map(|gate| GateRecord {
             key: gate.key,
             scope: gate.scope,

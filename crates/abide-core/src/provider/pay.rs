@@ -3,9 +3,9 @@
 //! It pays at all the gates of its set at once, and once only where two names of its set turned
 //! out to be one gate. Claims keep a gate from being forgotten while anyone names it.
 
+use super::Provider;
 use super::entry::{Rare, State};
 use super::settle::lease;
-use super::{Action, Event, Provider};
 use crate::gate::MAX_GATES;
 use crate::time::Instant;
 
@@ -56,9 +56,6 @@ impl Provider {
                 let lease_time = self.policy.of(gate.scope, gate.class).probe_lease;
                 ep.let_out(now, lease_time, generation);
                 rare.get_or_insert_default().probes[i] = generation;
-                let key = gate.key;
-                self.actions
-                    .push_back(Action::Emit(Event::ProbeSent { key }));
             }
             if store {
                 self.persist(g);

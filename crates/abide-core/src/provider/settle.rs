@@ -248,6 +248,7 @@ impl Provider {
     /// There was no way to the provider: its breaker and its next probe hear of it.
     #[inline(never)]
     fn unreached(&mut self, now: Instant, slot: u32, health: Health) {
+        let hosted = self.names_host(slot);
         for i in 0..self.entries[slot].len() {
             let e = &self.entries[slot];
             if !e.paid_at(i) {
@@ -261,8 +262,9 @@ impl Provider {
             }
             let noted = gate.note_health(now, health, order);
             let lease = lease(rare.breakers[i]);
+            let heard = gate.heard(health, lease, hosted);
             if let Some(b) = &mut gate.breaker
-                && let Some(until) = b.record_as(now, health, lease, true)
+                && let Some(until) = b.record_as(now, heard, lease, true)
             {
                 let key = gate.key;
                 self.emit(Event::BreakerOpened { key, until });
@@ -273,6 +275,13 @@ impl Provider {
             }
             self.note(now, c, noted);
         }
+    }
+
+    /// Whether a request passes the gate of a host: then its failures are that host's.
+    fn names_host(&self, slot: u32) -> bool {
+        let e = &self.entries[slot];
+        let mut gates = e.set[..e.len()].iter();
+        gates.any(|g| self.gates[*g as usize].class == GateClass::HOST)
     }
 
     /// A verdict at one gate of the set.
@@ -293,6 +302,7 @@ impl Provider {
         if !paid {
             return;
         }
+        let hosted = self.names_host(slot);
         let c = self.canonical(g);
         let policy = {
             let gate = &self.gates[c as usize];
@@ -347,8 +357,9 @@ impl Provider {
             gate.free_at = now;
         }
         let lease = lease(rare.breakers[i]);
+        let heard = gate.heard(health, lease, hosted);
         if let Some(b) = &mut gate.breaker
-            && let Some(until) = b.record_as(now, health, lease, unanswered)
+            && let Some(until) = b.record_as(now, heard, lease, unanswered)
         {
             let key = gate.key;
             self.emit(Event::BreakerOpened { key, until });

@@ -41,6 +41,14 @@ impl Provider {
         self.waiting == 0 && self.gates.iter().all(idle)
     }
 
+    /// Whether forgetting this provider would let nobody through who is kept waiting now: nobody
+    /// is on the wire or in line, nothing is closed, and every limit has all its room. What an
+    /// episode that is over or a learner knows would be lost; it begins as gently as a new one.
+    pub fn is_spent(&self, now: Instant) -> bool {
+        let spent = |g: &Gate| !g.alias.is_none() || g.is_spent(now);
+        self.waiting == 0 && self.gates.iter().all(spent)
+    }
+
     /// How many gates are remembered.
     pub fn remembered(&self) -> usize {
         self.index.len()

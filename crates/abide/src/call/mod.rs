@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use abide_core::call::{Call, CallPolicy, Plan, Safety};
+use abide_core::classify::{Phase, Transport, TransportKind};
 use abide_core::provider::Outcome;
 use abide_core::refusal::Refusal;
 use abide_core::{Finding, Verdict};
@@ -30,6 +31,13 @@ use crate::governor::Governor;
 use crate::permit::Permit;
 use crate::shard::Handle;
 use crate::target::Target;
+
+/// What an attempt is that took longer than its caller let it: whether anything was sent is not
+/// known.
+const CUT_OFF: Transport = Transport {
+    phase: Phase::Head,
+    kind: TransportKind::Timeout,
+};
 
 /// One attempt, as whoever makes it sees it.
 #[derive(Clone, Debug)]
@@ -205,7 +213,9 @@ impl Governor {
         self.call_with(provider, &options, attempt).await
     }
 
-    /// As [`call`](Self::call), with every knob of a call.
+    /// As [`call`](Self::call), with every knob of a call but [`check`](CallOptions::check): nobody
+    /// asks here whether a write happened. An attempt that takes longer than
+    /// [`attempt_timeout`](CallOptions::attempt_timeout) is dropped, and is one that timed out.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -222,7 +232,7 @@ impl Governor {
         let shard = self.provider(provider);
         let target = match &options.target {
             Some(target) => target.clone(),
-            None => shard.target(),
+            None => shard.target_of(options.account.as_deref()),
         };
         let mut calling = Calling::new(&shard, target, options);
         let mut failed: Option<(E, Heard)> = None;
@@ -241,6 +251,9 @@ impl Governor {
             };
             exchange::goes(&shard, &calling.call);
             let left = calling.call.time_left(self.clock().now());
+            let own = options.attempt_timeout;
+            let cut = own.is_some_and(|own| left.is_none_or(|left| own < left));
+            let left = if cut { own } else { left };
             let answered = Arc::default();
             let made = attempt(Attempt {
                 number: calling.call.attempts(),
@@ -250,6 +263,11 @@ impl Governor {
                 answered: Arc::clone(&answered),
             });
             match within(left, made).await {
+                None if cut => {
+                    if let Some(turned) = calling.cut_off(permit) {
+                        return Err(CallError::Refused(turned));
+                    }
+                }
                 None => {
                     drop(permit);
                     let refusal = calling.call.out_of_time();
@@ -292,6 +310,7 @@ struct Calling<'a> {
     target: Target,
     method: Method,
     call: Call,
+    attempt_timeout: Option<Duration>,
 }
 
 impl<'a> Calling<'a> {
@@ -312,6 +331,7 @@ impl<'a> Calling<'a> {
                 _ => Method::POST,
             },
             call: Call::new(policy, safety, clock.now()),
+            attempt_timeout: options.attempt_timeout,
         }
     }
 
@@ -322,6 +342,8 @@ impl<'a> Calling<'a> {
         admission.fair = options.fair;
         admission.paced = options.paced;
         admission.wire.clone_from(&options.wire);
+        // Only a write has an intent to commit.
+        admission.before_start = options.before_start.clone().filter(|_| self.call.writes());
         let acquired = Permit::acquire(self.shard, &admission, &mut self.call).await;
         acquired.map_err(|refusal| *refusal)
     }
@@ -350,6 +372,20 @@ impl<'a> Calling<'a> {
             Some(t) if permit.failed(self.shard.name(), &t) => heard.read.finding.be_offline(),
             Some(_) => {}
         }
+        self.concludes(permit, heard)
+    }
+
+    /// Settles an attempt that took longer than its caller let it; `None` when there is to be
+    /// another.
+    fn cut_off(&mut self, mut permit: Permit) -> Option<Box<TurnedAway>> {
+        let mut heard = self.hear(&Said::failed(CUT_OFF));
+        if permit.cut_off(self.shard.name(), &CUT_OFF, self.attempt_timeout) {
+            heard.read.finding.be_offline();
+        }
+        self.concludes(permit, &heard)
+    }
+
+    fn concludes(&mut self, permit: Permit, heard: &Heard) -> Option<Box<TurnedAway>> {
         let read = &heard.read;
         permit.observe(&read.finding);
         let plan = match permit.enforced {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use abide_core::call::{Call, Plan, Safety};
-use abide_core::classify::RequestView;
+use abide_core::classify::{RequestView, TransportKind};
 use abide_core::refusal::Refusal;
 use abide_core::{Finding, Instant, Moment, Scope};
 use abide_profile::Wants;
@@ -82,8 +82,9 @@ impl Client {
         let policy = options.policy(base, || shared.clock.moment());
         let mut call = Call::new(policy, safety, shared.clock.now());
         loop {
+            let paced = options.paced && shard.paces(request.url().path());
             let mut permit = self
-                .admit(&shard, &target, options, &mut call, hooks)
+                .admit(&shard, &target, (options, paced), &mut call, hooks)
                 .await?;
             let (method, path) = (request.method().clone(), request.url().path().to_owned());
             let view = RequestView {
@@ -94,7 +95,8 @@ impl Client {
             let (sent, again) = outgoing(&mut request, &call);
             self.inner.sent.fetch_add(1, Ordering::Relaxed);
             exchange::goes(&shard, &call);
-            let left = call.time_left(shared.clock.now());
+            let (began, own) = (shared.clock.now(), request.timeout().copied());
+            let left = call.time_left(began);
             let Some(exchange) = within(left, self.http().execute(sent)).await else {
                 // The caller leaves: its place is freed, and the provider is blamed for nothing.
                 drop(permit);
@@ -104,6 +106,9 @@ impl Client {
             let at = shared.clock.moment();
             let exchange: Exchange = match exchange {
                 Ok(inner) => {
+                    // A provider is one witness, by whatever host and way it is asked; it is one
+                    // also for whoever leaves while its answer is being looked at.
+                    permit.answered(shard.name());
                     let left = call.time_left(at.now);
                     let looking = Self::look(&shard, &view, inner, at, &mut permit);
                     match within(left, looking).await {
@@ -121,13 +126,17 @@ impl Client {
             };
             permit.head = None;
             let mut read = self.read(&shard, &view, &exchange);
-            // A provider is one witness, by whatever host and way it is asked.
-            match &exchange {
-                Ok(_) => permit.answered(shard.name()),
-                Err(broke) if permit.failed(shard.name(), &broke.transport) => {
+            if let Err(broke) = &exchange {
+                let t = &broke.transport;
+                let cut = t.kind == TransportKind::Timeout
+                    && own.is_some_and(|own| at.now.since(began) >= own);
+                let offline = match cut {
+                    true => permit.cut_off(shard.name(), t, own),
+                    false => permit.failed(shard.name(), t),
+                };
+                if offline {
                     read.finding.be_offline();
                 }
-                Err(_) => {}
             }
             permit.observe(&read.finding);
             let enforced = permit.enforced;
@@ -216,13 +225,13 @@ impl Client {
                 (Plan::Again, Ok(seen)) => {
                     let response = self.response(&shard, &view, seen, permit, read.finding, &call);
                     self.drained(response, 0, &call).await;
-                    if let Some(answer) = happened(options, &shard, unknown).await? {
+                    if let Some(answer) = happened(options, &shard, &mut call, unknown).await? {
                         return Ok(answer);
                     }
                 }
                 (Plan::Again | Plan::Return, Err(_)) => {
                     permit.settle(&read.outcome());
-                    if let Some(answer) = happened(options, &shard, unknown).await? {
+                    if let Some(answer) = happened(options, &shard, &mut call, unknown).await? {
                         return Ok(answer);
                     }
                 }
@@ -291,7 +300,7 @@ impl Client {
         &self,
         shard: &Handle,
         target: &Target,
-        options: &CallOptions,
+        (options, paced): (&CallOptions, bool),
         call: &mut Call,
         hooks: &mut impl Hooks,
     ) -> Result<Permit, Error> {
@@ -302,7 +311,7 @@ impl Client {
             wire: options.wire.clone(),
             // Only a write has an intent to commit, and a redirect may make one of a read.
             before_start: options.before_start.clone().filter(|_| call.writes()),
-            paced: options.paced,
+            paced,
             ..Admission::to(target.clone())
         };
         match hooks.acquire(shard, &admission, call).await {
@@ -392,20 +401,27 @@ fn safety_of(shard: &Handle, request: &reqwest::Request) -> Safety {
 async fn happened(
     options: &CallOptions,
     shard: &Handle,
+    call: &mut Call,
     unknown: Option<Refusal>,
 ) -> Result<Option<Response>, Error> {
     let (Some(unknown), Some(check)) = (unknown, &options.check) else {
         return Ok(None);
     };
-    check.ask().await.map_err(|e| {
-        tracing::warn!(
-            provider = %shard.name(),
-            error = %e,
-            "whether a write happened cannot be told: it is not sent again"
-        );
-        let at = shard.shared().clock.moment();
-        turned(shard, unknown, at, None, None)
-    })
+    let now = shard.shared().clock.now();
+    // The caller of this call waits for that one too.
+    call.waits(now);
+    let told = match within(call.wait_left(now), check.ask()).await {
+        Some(Ok(answer)) => return Ok(answer),
+        Some(Err(e)) => e.to_string(),
+        None => "no answer in the time that was left".to_owned(),
+    };
+    tracing::warn!(
+        provider = %shard.name(),
+        error = told,
+        "whether a write happened cannot be told: it is not sent again"
+    );
+    let at = shard.shared().clock.moment();
+    Err(turned(shard, unknown, at, None, None))
 }
 
 fn secrets(request: &reqwest::Request, shard: &Handle) -> Secrets {

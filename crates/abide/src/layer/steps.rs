@@ -135,7 +135,10 @@ where
         };
         match this.last.take() {
             None => Err(Error::Turned(talk.turned(refusal, None, None))),
-            Some(Last::Failed(e, _)) if !waited => Err(Error::Inner(e)),
+            Some(Last::Failed(e, _)) if !waited => {
+                talk.tell_turned(&refusal);
+                Err(Error::Inner(e))
+            }
             Some(Last::Failed(_, t)) => Err(Error::Turned(talk.turned(refusal, None, t))),
             Some(Last::Answer(answer, finding)) if !waited && answer.is_untouched() => {
                 let turned = talk.turned(refusal, None, None);
@@ -180,8 +183,14 @@ where
         let failure = this.told.failures.read(&error);
         let kept = this.request.is_some();
         let plan = this.talk.as_mut()?.failed(failure.as_ref(), kept, permit);
-        if !matches!(plan, Plan::Again) {
-            return Some(Err(Error::Inner(error)));
+        match plan {
+            Plan::Again => {}
+            Plan::Return => return Some(Err(Error::Inner(error))),
+            Plan::Fail(refusal) => {
+                // Its error goes on as it is; that it is the last one is news all the same.
+                this.talk.as_ref()?.tell_turned(&refusal);
+                return Some(Err(Error::Inner(error)));
+            }
         }
         *this.last = Some(Last::Failed(error, failure));
         this.state.set(State::Asking);

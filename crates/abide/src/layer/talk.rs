@@ -55,6 +55,7 @@ impl Talk {
         admission.cost = options.cost.max(1);
         admission.urgency = options.urgency;
         admission.fair = options.fair;
+        admission.paced = shard.paces(place.path);
         Some(Self {
             accepts_json: accepts_json(request.headers) || shard.profile().expects_json(),
             method: request.method.clone(),
@@ -175,6 +176,12 @@ impl Talk {
     pub(super) fn turned_away(&mut self, refusal: Refusal) -> Refusal {
         self.call
             .turned_away(self.shard.shared().clock.now(), refusal)
+    }
+
+    /// Tells whoever listens that the call comes to nothing.
+    pub(super) fn tell_turned(&self, refusal: &Refusal) {
+        let at = self.shard.shared().clock.moment();
+        exchange::tell_turned(&self.shard, refusal, at);
     }
 
     /// What the caller is told who is turned away.

@@ -72,7 +72,8 @@
 //!
 //! A breaker opens after five failures in a row, or when half of at least twenty outcomes in 30 s
 //! have failed. While it is open nothing is sent. Then one probe goes; if that fails, it opens
-//! again, for twice as long.
+//! again, for twice as long. Where several hosts answer for one provider each has a breaker of its
+//! own: one that fails closes none that is well.
 //!
 //! * Failures are outages and exchanges that broke. Refusals, not-found, mistakes of ours and
 //!   callers who left are no failures.

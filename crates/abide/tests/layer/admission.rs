@@ -3,13 +3,16 @@
 use std::error::Error as _;
 use std::time::Duration;
 
+use abide::Treatment;
+use abide::core::pace::Sliding;
 use abide::core::policy::ProviderPolicy;
 use abide::core::refusal::RefusalKind;
 use abide::layer::{Error, Options};
+use abide::profile::Paths;
 use http::{Request, header};
 use tokio_test::{assert_pending, assert_ready, assert_ready_ok};
 
-use crate::probe::{Failure, Reply, answer};
+use crate::probe::{Failure, Reply, answer, refusal};
 use crate::world::{
     HOST, SECOND, call, gate, get, governor, governor_with, narrow, pass, plain, settle, turned,
 };
@@ -168,4 +171,25 @@ async fn an_answer_of_the_provider_is_an_answer() {
         let got = assert_ready_ok!(call(&mut service, request).poll());
         assert_eq!(got.status(), status);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_path_may_be_exempt_from_the_pace_and_from_no_hold() {
+    let mut treatment = Treatment::default();
+    treatment.policy.provider.windows = vec![Sliding::new(1, 20 * SECOND).into()];
+    treatment.unpaced = Paths::parse(["/token"]).unwrap();
+    let governor = abide::testing::governor(&abide::testing::clock());
+    let governor = governor.treat(HOST, treatment).build().unwrap();
+    let (probe, mut service) = plain(&governor);
+    let token = || Request::get(format!("https://{HOST}/token")).body("");
+    assert_ready_ok!(call(&mut service, get()).poll());
+    let mut paced = call(&mut service, get());
+    assert_pending!(paced.poll());
+    for _ in 0..3 {
+        assert_ready_ok!(call(&mut service, token().unwrap()).poll());
+    }
+    probe.says([refusal("20")]);
+    let refused = assert_ready_ok!(call(&mut service, token().unwrap()).poll());
+    assert_eq!(refused.status().as_u16(), 429);
+    assert_pending!(call(&mut service, token().unwrap()).poll());
 }

@@ -2,6 +2,8 @@
 
 use abide::core::call::{CallPolicy, Safety};
 use abide::core::classify::{Phase, Transport, TransportKind};
+use abide::core::refusal::RefusalKind;
+use abide::events::{Heard, What};
 use abide::layer::Options;
 use abide::{Layer, TurnedAway};
 use tokio_test::{assert_pending, assert_ready, assert_ready_ok};
@@ -63,6 +65,37 @@ async fn a_write_that_its_caller_says_only_reads_is_sent_again_whole() {
     let seen = probe.see();
     let bodies: Vec<_> = seen.calls.iter().map(|r| *r.body()).collect();
     assert_eq!(bodies, ["written", "written"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_last_failure_is_told_to_whoever_listens() {
+    let governor = governor();
+    let mut events = governor.events();
+    let mut told = || {
+        let mut kinds = Vec::new();
+        while let Some(Heard::Event(event)) = events.try_next() {
+            if let What::TurnedAway { kind, .. } = event.what {
+                kinds.push(kind);
+            }
+        }
+        kinds
+    };
+    let (probe, mut service) = plain(&governor);
+    probe.says([Reply::Fail("cut")]);
+    assert_ready!(call(&mut service, post()).poll()).unwrap_err();
+    assert_eq!(told(), [RefusalKind::AttemptsSpent]);
+    let (probe, mut service) = repeating(&governor);
+    probe.says([
+        Reply::Fail("1"),
+        Reply::Fail("2"),
+        Reply::Fail("3"),
+        Reply::Fail("4"),
+    ]);
+    let mut sent = call(&mut service, get());
+    while sent.poll().is_pending() {
+        pass(SECOND).await;
+    }
+    assert_eq!(told().len(), 1, "once a call");
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,10 @@ impl Model {
     pub(crate) fn admit(&mut self, now: u64, a: &Asked) -> Said {
         self.catch_up(now);
         let set: Vec<usize> = a.set.iter().map(|g| self.gate(*g)).collect();
-        if let Some(g) = set.iter().find(|g| a.cost > self.gates[**g].size()) {
+        if let Some(g) = set
+            .iter()
+            .find(|g| a.paced && a.cost > self.gates[**g].size())
+        {
             let scope = self.gates[*g].scope;
             return Said::Refuse(Told::new(
                 RefusalKind::CostTooLarge,
@@ -36,6 +39,7 @@ impl Model {
             place: Place::Over,
             set: set.clone(),
             cost: a.cost,
+            paced: a.paced,
             urgency: a.urgency,
             fair: a.fair,
             not_before: a.not_before,
@@ -53,6 +57,9 @@ impl Model {
             lent: Vec::new(),
             worst: None,
         };
+        if a.expires < now {
+            return Said::Refuse(self.too_late(now, &call));
+        }
         if a.not_before > now {
             if let Some(told) = full {
                 return Said::Refuse(told);
@@ -68,17 +75,18 @@ impl Model {
             self.calls.push(call);
             return Said::Waiting;
         }
-        if set
-            .iter()
-            .all(|g| self.line(*g).is_empty() && self.wait(now, *g, a.cost) == Wait::Nothing)
-        {
+        if set.iter().all(|g| {
+            self.line(*g).is_empty() && self.wait(now, *g, a.cost, a.paced) == Wait::Nothing
+        }) {
             call.rank = self.ranks.newcomer(a.urgency);
+            call.rank.paced = a.paced;
             self.calls.push(call);
             self.charge(now, self.calls.len() - 1, None);
             return Said::Go;
         }
         let undo = self.ranks.clone();
         call.rank = self.ranks.arrive(a.urgency, a.fair, a.cost);
+        call.rank.paced = a.paced;
         let Some(g) = self.kept_at(now, &set, a.cost, call.rank, None) else {
             self.ranks.served(call.rank, a.fair, a.cost);
             self.calls.push(call);
@@ -101,6 +109,16 @@ impl Model {
         self.calls.push(call);
         self.serve(now);
         Said::Waiting
+    }
+
+    /// Its patience was over before it asked.
+    fn too_late(&self, now: u64, call: &NaiveCall) -> Told {
+        let turn = |g: &usize| self.expected(now, *g, call).unwrap_or(u64::MAX);
+        let Some(g) = call.set.iter().copied().max_by_key(turn) else {
+            return Told::new(RefusalKind::QueueTooLong, DecidedBy::Queue, Scope::Request);
+        };
+        let at = self.expected(now, g, call);
+        self.too_long(g, at.map(|at| at.max(call.not_before)))
     }
 
     pub(crate) fn start(&mut self, now: u64, c: usize) -> bool {
@@ -140,8 +158,8 @@ impl Model {
         self.order += 1;
         let call = &mut self.calls[c];
         (call.place, call.order, call.sent) = (Place::Started, self.order, now);
-        let (paid, cost) = (call.paid.clone(), call.cost as u32);
-        for (p, _) in paid {
+        let (paid, cost, paced) = (call.paid.clone(), call.cost as u32, call.paced);
+        for (p, _) in paid.into_iter().filter(|_| paced) {
             let g = self.gate(p);
             if let Some(control) = &mut self.gates[g].control {
                 control.sent(Instant::from_nanos(now), cost);

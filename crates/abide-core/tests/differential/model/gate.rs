@@ -160,8 +160,8 @@ impl NaiveGate {
     }
 
     /// When time alone will let a request of `cost` pass; `None` if it takes an event.
-    pub(crate) fn opens(&self, now: u64, cost: u64, out: u32) -> Option<u64> {
-        if self.is_crowded(out) || self.is_unlent(now, cost) {
+    pub(crate) fn opens(&self, now: u64, cost: u64, out: u32, paced: bool) -> Option<u64> {
+        if self.is_crowded(out) || (paced && self.is_unlent(now, cost)) {
             return None;
         }
         let breaker = self
@@ -177,11 +177,12 @@ impl NaiveGate {
             lapses.max(e.not_before)
         });
         let held = self.hold.map_or(0, |h| h.until);
-        Some(held.max(trial).max(probe).max(self.earliest(cost)))
+        let pace = if paced { self.earliest(cost) } else { 0 };
+        Some(held.max(trial).max(probe).max(pace))
     }
 
     /// What a request of `cost` waits for with `out` requests on the wire.
-    pub(crate) fn wait(&self, now: u64, cost: u64, out: u32) -> Wait {
+    pub(crate) fn wait(&self, now: u64, cost: u64, out: u32, paced: bool) -> Wait {
         if let Some(until) = self.closed_until(now) {
             let held = self.held(now).map(|h| h.until);
             return Wait::Until(held.unwrap_or(until));
@@ -200,6 +201,9 @@ impl NaiveGate {
         }
         if self.is_crowded(out) {
             return Wait::Return;
+        }
+        if !paced {
+            return Wait::Nothing;
         }
         if self.is_unlent(now, cost) {
             return Wait::Lease;

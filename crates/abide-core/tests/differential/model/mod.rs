@@ -61,6 +61,7 @@ pub(crate) struct NaiveCall {
     pub(crate) place: Place,
     pub(crate) set: Vec<usize>,
     pub(crate) cost: u64,
+    pub(crate) paced: bool,
     pub(crate) urgency: u8,
     pub(crate) fair: u64,
     pub(crate) not_before: u64,
@@ -102,6 +103,7 @@ pub(crate) enum Said {
 pub(crate) struct Asked {
     pub(crate) set: Vec<usize>,
     pub(crate) cost: u64,
+    pub(crate) paced: bool,
     pub(crate) urgency: u8,
     pub(crate) fair: u64,
     pub(crate) not_before: u64,
@@ -139,8 +141,8 @@ impl Model {
         paid.filter(|p| *p == g).count() as u32
     }
 
-    pub(crate) fn wait(&self, now: u64, g: usize, cost: u64) -> Wait {
-        self.gates[g].wait(now, cost, self.out_at(g))
+    pub(crate) fn wait(&self, now: u64, g: usize, cost: u64, paced: bool) -> Wait {
+        self.gates[g].wait(now, cost, self.out_at(g), paced)
     }
 
     pub(crate) fn waits(&self, c: &NaiveCall) -> Option<usize> {
@@ -178,7 +180,8 @@ impl Model {
     ) -> Option<usize> {
         set.iter().map(|g| self.gate(*g)).find(|g| {
             Some(*g) != from
-                && (self.is_behind(*g, rank) || self.wait(now, *g, cost) != Wait::Nothing)
+                && (self.is_behind(*g, rank)
+                    || self.wait(now, *g, cost, rank.paced) != Wait::Nothing)
         })
     }
 
@@ -186,8 +189,8 @@ impl Model {
     pub(crate) fn next_wake(&self, now: u64) -> Option<u64> {
         let heads = (0..self.gates.len()).filter_map(|g| {
             let head = *self.line(g).first()?;
-            let cost = self.calls[head].cost;
-            self.gates[g].opens(now, cost, self.out_at(g))
+            let (cost, paced) = (self.calls[head].cost, self.calls[head].paced);
+            self.gates[g].opens(now, cost, self.out_at(g), paced)
         });
         let calls = self.calls.iter().flat_map(|c| match c.place {
             Place::Parked => vec![c.not_before, c.expires],
@@ -199,13 +202,16 @@ impl Model {
 
     /// When a call may expect its turn at `g`.
     pub(crate) fn expected(&self, now: u64, g: usize, call: &NaiveCall) -> Option<u64> {
-        let base = match self.wait(now, g, call.cost) {
+        let base = match self.wait(now, g, call.cost, call.paced) {
             Wait::Nothing => now,
             Wait::Until(t) => t,
             _ => return None,
         };
+        if !call.paced {
+            return Some(base);
+        }
         let others = self.line(g).into_iter().map(|i| &self.calls[i]);
-        let others = others.filter(|o| o.rank != call.rank);
+        let others = others.filter(|o| o.rank != call.rank && o.paced);
         let (mut above, mut same) = (0, 0);
         for o in others {
             above += if o.urgency < call.urgency { o.cost } else { 0 };

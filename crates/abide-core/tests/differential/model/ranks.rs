@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 /// A place in line: smaller goes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NaiveRank {
+    /// What is exempt from pace goes first.
+    pub(crate) paced: bool,
     pub(crate) urgency: u8,
     pub(crate) fair: u64,
     pub(crate) arrival: u64,
@@ -27,6 +29,7 @@ impl NaiveRanks {
 
     pub(crate) fn newcomer(&mut self, urgency: u8) -> NaiveRank {
         NaiveRank {
+            paced: true,
             urgency,
             fair: self.time[urgency as usize],
             arrival: self.next(),
@@ -38,6 +41,7 @@ impl NaiveRanks {
         let fair = end.max(self.time[urgency as usize]);
         self.ends.insert((urgency, key), fair + cost);
         NaiveRank {
+            paced: true,
             urgency,
             fair,
             arrival: self.next(),

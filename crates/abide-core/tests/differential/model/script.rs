@@ -264,10 +264,15 @@ pub(crate) fn asked(w: &mut Words<'_>, specs: &[GateSpec], now: u64) -> Asked {
     Asked {
         set,
         cost: [1, 1, 1, 1, 2, 3, 0, 9][w.below(8)],
+        paced: !w.one_in(5),
         urgency: w.of(&[3, 3, 3, 1, 6]),
         fair: w.of(&[0, 0, 1, 2]),
         not_before: if w.one_in(5) { soon(w) } else { 0 },
-        expires: if w.one_in(3) { soon(w) } else { u64::MAX },
+        expires: match w.below(30) {
+            0 => now.saturating_sub(w.below(400) as u64 * MS),
+            1..11 => soon(w),
+            _ => u64::MAX,
+        },
         hold_limit: if w.one_in(3) { soon(w) } else { u64::MAX },
     }
 }

@@ -14,7 +14,8 @@ impl Model {
         parked.sort_by_key(|i| (self.calls[*i].not_before, self.calls[*i].parked));
         for c in parked {
             let call = &self.calls[c];
-            let rank = self.ranks.arrive(call.urgency, call.fair, call.cost);
+            let mut rank = self.ranks.arrive(call.urgency, call.fair, call.cost);
+            rank.paced = call.paced;
             self.calls[c].rank = rank;
             self.line_up(now, c);
         }
@@ -54,8 +55,10 @@ impl Model {
     pub(crate) fn serve(&mut self, now: u64) {
         loop {
             let heads = (0..self.gates.len()).filter_map(|g| Some((g, *self.line(g).first()?)));
-            let movable =
-                heads.filter(|(g, c)| self.wait(now, *g, self.calls[*c].cost) == Wait::Nothing);
+            let movable = heads.filter(|(g, c)| {
+                let call = &self.calls[*c];
+                self.wait(now, *g, call.cost, call.paced) == Wait::Nothing
+            });
             let Some((g, c)) = movable.min_by_key(|(_, c)| self.calls[*c].rank) else {
                 break;
             };
@@ -79,7 +82,8 @@ impl Model {
             let Some(head) = self.line(g).first().copied() else {
                 continue;
             };
-            if self.wait(now, g, self.calls[head].cost) == Wait::Lease
+            let call = &self.calls[head];
+            if self.wait(now, g, call.cost, call.paced) == Wait::Lease
                 && let Some(l) = &mut self.gates[g].lease
                 && l.asked.is_none()
             {
@@ -101,7 +105,7 @@ impl Model {
     pub(crate) fn charge(&mut self, now: u64, c: usize, stood: Option<(usize, u64)>) {
         self.grants += 1;
         let grant = self.grants;
-        let cost = self.calls[c].cost;
+        let (cost, paced) = (self.calls[c].cost, self.calls[c].paced);
         let (mut paid, mut probes, mut trials, mut lent) = (vec![], vec![], vec![], vec![]);
         for g in self.calls[c].set.clone() {
             let g = self.gate(g);
@@ -109,28 +113,18 @@ impl Model {
                 continue;
             }
             paid.push((g, self.out_at(g) + 1));
-            let due = match stood {
-                Some((at, since)) if at == g => self.gates[g].slot(now, cost, since),
-                _ => now,
-            };
-            self.gates[g].free_at = due;
+            if paced {
+                let due = match stood {
+                    Some((at, since)) if at == g => self.gates[g].slot(now, cost, since),
+                    _ => now,
+                };
+                lent.extend(self.pay_pace(g, grant, now, due, cost));
+            }
             let lapses = {
                 let policy = self.policy.gate(self.gates[g].scope);
                 now + policy.probe_lease.as_nanos() as u64
             };
             let gate = &mut self.gates[g];
-            for w in &mut gate.windows {
-                w.pay(grant, now, due, cost);
-            }
-            if let Some(s) = &mut gate.spacing
-                && cost > 0
-            {
-                s.pay(now, due);
-            }
-            if let Some(l) = &mut gate.lease {
-                l.permits = l.permits.saturating_sub(cost);
-                lent.push((g, l.generation));
-            }
             if let Some(b) = &mut gate.breaker
                 && let Some(lease) = b.lease(Instant::from_nanos(now))
             {
@@ -145,6 +139,30 @@ impl Model {
         call.place = Place::Granted;
         (call.grant, call.charged) = (grant, now);
         (call.paid, call.probes, call.trials, call.lent) = (paid, probes, trials, lent);
+    }
+
+    /// What keeps to the pace pays for it; with the lease it was paid from.
+    fn pay_pace(
+        &mut self,
+        g: usize,
+        grant: u64,
+        now: u64,
+        due: u64,
+        cost: u64,
+    ) -> Option<(usize, u64)> {
+        let gate = &mut self.gates[g];
+        gate.free_at = due;
+        for w in &mut gate.windows {
+            w.pay(grant, now, due, cost);
+        }
+        if let Some(s) = &mut gate.spacing
+            && cost > 0
+        {
+            s.pay(now, due);
+        }
+        let l = gate.lease.as_mut()?;
+        l.permits = l.permits.saturating_sub(cost);
+        Some((g, l.generation))
     }
 
     /// One request less is out at `g`.
@@ -164,11 +182,12 @@ impl Model {
             self.vacate(now, c, *p);
             let g = self.gate(*p);
             let gate = &mut self.gates[g];
-            for w in &mut gate.windows {
+            for w in gate.windows.iter_mut().filter(|_| call.paced) {
                 w.give_back(call.grant, call.charged, call.cost);
             }
             if let Some(s) = &mut gate.spacing
                 && call.cost > 0
+                && call.paced
             {
                 s.give_back(call.charged);
             }

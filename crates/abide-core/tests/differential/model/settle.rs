@@ -170,14 +170,15 @@ impl Model {
             if ended {
                 gate.episode = None;
             }
-            if gate.control.is_none() && v.is_answer() {
+            if gate.control.is_none() && v.is_answer() && call.paced {
                 gate.lately.add(at(call.sent));
             }
             if let Some(control) = &mut gate.control {
                 if ended {
                     control.resumed(at(now));
                 }
-                if v.is_answer() && (v != Verdict::Success || health == Health::Success) {
+                let clean = v != Verdict::Success || health == Health::Success;
+                if v.is_answer() && clean && call.paced {
                     control.answered(at(now), at(call.sent), nobody);
                 }
                 let interval = control.interval();
@@ -201,7 +202,7 @@ impl Model {
                 self.turn_away(now, g);
             }
         }
-        let Some(real) = real.map(u64::from) else {
+        let Some(real) = real.map(u64::from).filter(|_| call.paced) else {
             return;
         };
         for (p, _) in &call.paid {

@@ -94,6 +94,7 @@ impl Pair {
         request.cost = asked.cost as u32;
         request.urgency = Urgency::new(asked.urgency);
         request.fair = asked.fair;
+        request.paced = asked.paced;
         request.not_before = at(asked.not_before);
         request.expires = at(asked.expires);
         request.hold_limit = at(asked.hold_limit);
