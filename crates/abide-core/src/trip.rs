@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn three_quarters_of_what_round_trips_vary_by() {
         let mut t = Trip::default();
-        for (sent, back) in [(0, 14), (20, 46), (40, 60)] {
+        for (sent, back) in [(0, 100), (20, 132), (40, 146)] {
             t.add(Instant::from_millis(back), Instant::from_millis(sent));
         }
         let lag = Duration::from_nanos(t.lag().into());

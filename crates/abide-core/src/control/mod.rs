@@ -14,7 +14,7 @@ use std::time::Duration;
 pub use aimd::Aimd;
 pub use interval::{Interval, IntervalPolicy};
 pub use learn::Learner;
-pub(crate) use width::Width;
+pub use width::Width;
 
 use crate::pace::Window;
 use crate::time::{Instant, Moment};

@@ -27,7 +27,7 @@ const REMEMBERED: u16 = 512;
 
 /// The width of one gate, made at the first request that is turned away for coming on top.
 #[derive(Clone, Debug)]
-pub(crate) struct Width {
+pub struct Width {
     served: [u16; LEVELS + 1],
     turned_away: [u16; LEVELS + 1],
     most: u32,
@@ -40,7 +40,7 @@ pub(crate) struct Width {
 impl Width {
     /// A width at its first request turned away, one of `together`: with fewer all went well so
     /// far.
-    pub(crate) fn below(together: u32) -> Self {
+    pub fn below(together: u32) -> Self {
         let mut served = [0; LEVELS + 1];
         served[1..level(together)].fill(2);
         Self {
@@ -55,12 +55,12 @@ impl Width {
     }
 
     /// How many may be out.
-    pub(crate) const fn most(&self) -> u32 {
+    pub const fn most(&self) -> u32 {
         self.most
     }
 
     /// A request that was one of `together` was served.
-    pub(crate) fn served(&mut self, together: u32) {
+    pub fn served(&mut self, together: u32) {
         self.row = 0;
         self.count(together, true);
         if together < self.most {
@@ -78,7 +78,7 @@ impl Width {
     }
 
     /// A request that was one of `together` was turned away.
-    pub(crate) fn turned_away(&mut self, together: u32) {
+    pub fn turned_away(&mut self, together: u32) {
         self.row += 1;
         if self.row > ROW {
             return;

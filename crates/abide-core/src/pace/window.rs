@@ -208,6 +208,10 @@ impl Fixed {
 
     /// Pays; returns whether the store must be told, since the block told last is spent.
     pub(crate) fn charge(&mut self, now: Instant, cost: u32) -> bool {
+        // What costs nothing opens no new window: arrivals may not be there yet.
+        if cost == 0 {
+            return false;
+        }
         let index = self.index_at(now);
         if index > self.index {
             self.index = index;

@@ -29,7 +29,7 @@ impl Provider {
             let cost = self.cost_of(&self.entries[slot], g);
             let gate = &mut self.gates[g as usize];
             together[i] = gate.inflight.enter(now);
-            gate.pace.lag = lag;
+            let other = std::mem::replace(&mut gate.pace.lag, lag) != lag;
             let mut store = false;
             if paced {
                 let due = match stood {
@@ -56,6 +56,10 @@ impl Provider {
                 let lease_time = self.policy.of(gate.scope, gate.class).probe_lease;
                 ep.let_out(now, lease_time, generation);
                 rare.get_or_insert_default().probes[i] = generation;
+            }
+            if other {
+                // Who waits here was told when to wake.
+                self.mark(g);
             }
             if store {
                 self.persist(g);

@@ -73,7 +73,9 @@ impl Model {
         {
             control.refused(at(now), at(sent), opens);
             let (interval, rests) = (control.interval(), control.rests());
-            self.adapt(now, g, interval);
+            if interval.map(nanos) != gate.spacing.as_ref().map(|s| s.interval) {
+                self.adapt(now, g, interval);
+            }
             if let Some(spacing) = &mut self.gates[g].spacing
                 && rests
             {
@@ -82,7 +84,9 @@ impl Model {
         }
         if opens {
             let gate = &mut self.gates[g];
-            gate.well = gate.well.map(|w| w / 2);
+            if let Some(gentle) = &mut gate.gentle {
+                gentle.allowed = (gentle.allowed / 2).max(2);
+            }
         }
         let until = match ask {
             Some(a) if again => a.until.as_nanos(),

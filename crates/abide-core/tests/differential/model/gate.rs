@@ -1,7 +1,7 @@
 //! One limit of the model: plain fields, and one question.
 
 use abide_core::breaker::{Admits, Breaker};
-use abide_core::control::Controller;
+use abide_core::control::{Controller, Width};
 use abide_core::gate::Lately;
 use abide_core::hold::HoldId;
 use abide_core::{Ask, Instant, Scope, Verdict};
@@ -91,6 +91,46 @@ pub(crate) enum Wait {
     Lease,
 }
 
+/// The gentle start: how many it allows, and when it began, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gentle {
+    pub(crate) allowed: u32,
+    began: Option<u32>,
+}
+
+const fn tick(now: u64) -> u32 {
+    (now >> 20) as u32
+}
+
+impl Gentle {
+    pub(crate) const fn new() -> Self {
+        Self {
+            allowed: 2,
+            began: None,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, now: u64) {
+        if self.began.is_none() {
+            self.began = Some(tick(now) | 1);
+        }
+    }
+
+    pub(crate) fn came_back(&mut self, now: u64, together: u32, served: u32) {
+        let ticks = |ms: u64| ((ms * 1_000_000) >> 20) as u32;
+        let age = tick(now).wrapping_sub(self.began.unwrap_or(0));
+        if age < ticks(220) {
+            return;
+        }
+        let most = if age < ticks(800) && served < 100 {
+            14
+        } else {
+            u32::MAX - 1
+        };
+        self.allowed = self.allowed.max((together * 2).min(most));
+    }
+}
+
 /// One limit.
 #[derive(Debug)]
 pub(crate) struct NaiveGate {
@@ -102,7 +142,10 @@ pub(crate) struct NaiveGate {
     pub(crate) windows: Vec<NaiveWindow>,
     pub(crate) spacing: Option<Spacing>,
     pub(crate) most: u32,
-    pub(crate) well: Option<u32>,
+    pub(crate) gentle: Option<Gentle>,
+    /// By how much arrivals varied when somebody last passed.
+    pub(crate) lag: u64,
+    pub(crate) width: Option<Width>,
     pub(crate) lease: Option<NaiveLease>,
     pub(crate) breaker: Option<Breaker>,
     /// Until when the breaker was last opened.
@@ -137,7 +180,7 @@ impl NaiveGate {
 
     pub(crate) fn earliest(&self, cost: u64) -> u64 {
         let spacing = self.spacing.as_ref().map_or(0, |s| s.earliest(cost));
-        let windows = self.windows.iter().map(|w| w.earliest(cost));
+        let windows = self.windows.iter().map(|w| w.earliest_late(cost, self.lag));
         windows.max().unwrap_or(0).max(spacing)
     }
 
@@ -149,9 +192,15 @@ impl NaiveGate {
         due.max(now.saturating_sub(50_000_000)).min(now)
     }
 
+    /// How many may be out.
+    pub(crate) fn places(&self) -> u32 {
+        let gentle = self.gentle.map_or(u32::MAX, |g| g.allowed);
+        let width = self.width.as_ref().map_or(u32::MAX, Width::most);
+        self.most.min(gentle).min(width)
+    }
+
     fn is_crowded(&self, out: u32) -> bool {
-        let gentle = self.well.map_or(u32::MAX, |w| w.saturating_add(2));
-        out >= self.most.min(gentle) || (self.provisional && out > 0)
+        out >= self.places() || (self.provisional && out > 0)
     }
 
     fn is_unlent(&self, now: u64, cost: u64) -> bool {

@@ -7,7 +7,7 @@ use abide_core::{Instant, Scope, Verdict};
 
 use super::Model;
 use super::close::controller;
-use super::gate::NaiveEpisode;
+use super::gate::{Gentle, NaiveEpisode};
 use super::settle::{at, nanos};
 
 impl Model {
@@ -148,16 +148,19 @@ impl Model {
         let old_hold = self.gates[from].hold.take().filter(|h| h.until > now);
         let old_episode = self.gates[from].episode.take();
         let old_control = self.gates[from].control.take();
-        let (well, windows) = (self.gates[from].well, self.gates[from].windows.clone());
+        let (gentle, windows) = (self.gates[from].gentle, self.gates[from].windows.clone());
         self.gates[from].alias = Some(into);
         let gate = &mut self.gates[into];
         gate.provisional = false;
         gate.free_at = now;
-        gate.well = gate.well.min(well);
+        let allowed = |g: Option<Gentle>| g.map_or(u32::MAX, |g| g.allowed);
+        if allowed(gentle) < allowed(gate.gentle) {
+            gate.gentle = gentle;
+        }
         for (w, other) in gate.windows.iter_mut().zip(&windows) {
             w.absorb(now, other);
         }
-        if gate.control.is_none() {
+        if gate.control.is_none() && old_control.is_some() {
             let interval = old_control.as_ref().and_then(|c| c.interval());
             gate.control = old_control;
             self.adapt(now, into, interval);

@@ -122,6 +122,8 @@ pub(crate) struct Model {
     pub(crate) buckets: Vec<(u64, usize)>,
     pub(crate) order: u64,
     pub(crate) grants: u64,
+    /// The shortest round trip seen and the longest, as far as they are remembered.
+    pub(crate) trip: (u64, u64),
     pub(crate) lifted: Vec<(u64, u64)>,
 }
 

@@ -11,7 +11,7 @@ use abide_core::policy::{GatePolicy, ProviderPolicy};
 use abide_core::{Ask, AskSource, BucketId, Finding, Health, Instant, Reading, Scope, Verdict};
 use fastrand::Rng;
 
-use super::gate::{NaiveGate, NaiveLease};
+use super::gate::{Gentle, NaiveGate, NaiveLease};
 use super::ranks::NaiveRanks;
 use super::settle::Ended;
 use super::window::{Limit, NaiveWindow};
@@ -136,7 +136,9 @@ impl Universe {
                 windows: kind.limits.iter().cloned().map(NaiveWindow::new).collect(),
                 spacing: None,
                 most: kind.policy.concurrency,
-                well: kind.policy.gentle.then_some(0),
+                gentle: kind.policy.gentle.then(Gentle::new),
+                lag: 0,
+                width: None,
                 lease: kind.policy.leased.then(NaiveLease::default),
                 breaker: (spec.scope == Scope::Provider)
                     .then(|| self.policy.breaker.clone())
@@ -158,6 +160,7 @@ impl Universe {
             order: 0,
             grants: 0,
             lifted: Vec::new(),
+            trip: (0, 0),
         }
     }
 }

@@ -112,7 +112,16 @@ impl Model {
             if paid.iter().any(|(p, _)| *p == g) {
                 continue;
             }
-            paid.push((g, self.out_at(g) + 1));
+            let out = self.out_at(g);
+            paid.push((g, out + 1));
+            let lag = ((self.trip.1 - self.trip.0) / 4 * 3).min(self.trip.0 / 2);
+            self.gates[g].lag = lag;
+            if let Some(gentle) = &mut self.gates[g].gentle
+                && out == 0
+                && gentle.allowed == 2
+            {
+                gentle.begin(now);
+            }
             if paced {
                 let due = match stood {
                     Some((at, since)) if at == g => self.gates[g].slot(now, cost, since),
@@ -169,8 +178,7 @@ impl Model {
     pub(crate) fn vacate(&mut self, now: u64, c: usize, paid: usize) {
         let g = self.gate(paid);
         let (out, gate) = (self.out_at(g), &self.gates[g]);
-        let gentle = gate.well.map_or(u32::MAX, |w| w.saturating_add(2));
-        if out >= gate.most.min(gentle) || gate.provisional {
+        if out >= gate.places() || gate.provisional {
             self.gates[g].free_at = now;
         }
         self.calls[c].paid.retain(|(p, _)| *p != paid);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use abide_core::breaker::Breaker;
+use abide_core::control::Width;
 use abide_core::{Finding, Health, Instant, Scope, Verdict};
 
 use super::{Model, Place};
@@ -60,17 +61,23 @@ impl Model {
                 } else {
                     worst.health()
                 };
+                let crowd = worst == Verdict::Unavailable
+                    && health == Health::Failure
+                    && f.scope == Scope::Provider
+                    && !f.unanswered
+                    && !f.holds;
                 self.conclude(
                     now,
                     c,
                     worst,
                     health,
                     f.readings.iter().find_map(|r| r.cost),
+                    crowd,
                 );
             }
             Ended::Cancelled { sent: true } if started => match self.calls[c].worst {
                 Some(worst) if worst.is_refusal() => {
-                    self.conclude(now, c, worst, Health::Neutral, None);
+                    self.conclude(now, c, worst, Health::Neutral, None, false);
                 }
                 _ => self.lose(now, c),
             },
@@ -136,6 +143,18 @@ impl Model {
         }
     }
 
+    /// A round trip took so long.
+    fn came_back(&mut self, took: u64) {
+        let (least, most) = self.trip;
+        let took = took.max(1);
+        self.trip = if least == 0 {
+            (took, took)
+        } else {
+            let fade = (most - least) / 8_192;
+            (took.min(least + fade), took.max(most - fade))
+        };
+    }
+
     pub(crate) fn conclude(
         &mut self,
         now: u64,
@@ -143,16 +162,30 @@ impl Model {
         v: Verdict,
         health: Health,
         real: Option<u32>,
+        crowd: bool,
     ) {
         let call = self.calls[c].clone();
+        if health == Health::Success {
+            self.came_back(now - call.sent);
+        }
         for (p, together) in &call.paid {
             self.vacate(now, c, *p);
             let g = self.gate(*p);
             let gap = nanos(self.policy.gate(self.gates[g].scope).probe_gap);
             let nobody = self.line(g).is_empty();
+            let off = self.policy.gate(self.gates[g].scope).adaptive.is_off();
             let gate = &mut self.gates[g];
             if v.is_answer() {
-                gate.well = gate.well.map(|w| w.max(*together));
+                let served = gate.lately.told().0;
+                if let Some(gentle) = &mut gate.gentle {
+                    gentle.came_back(now, *together, served);
+                }
+                if let Some(width) = &mut gate.width {
+                    width.served(*together);
+                }
+            } else if crowd && gate.scope == Scope::Provider && !off {
+                let width = gate.width.get_or_insert_with(|| Width::below(*together));
+                width.turned_away(*together);
             }
             if gate.provisional && v == Verdict::Success {
                 (gate.provisional, gate.free_at) = (false, now);

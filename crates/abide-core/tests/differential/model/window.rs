@@ -148,6 +148,8 @@ pub(crate) struct NaiveWindow {
     bucket: Bucket,
     /// (which payment, when, units), for the counting windows.
     counted: Vec<(u64, u64, u64)>,
+    /// When something was paid last, given back or not: a boundary that was passed once is past.
+    reached: u64,
 }
 
 impl NaiveWindow {
@@ -156,6 +158,7 @@ impl NaiveWindow {
             limit,
             bucket: Bucket::default(),
             counted: Vec::new(),
+            reached: 0,
         }
     }
 
@@ -182,7 +185,8 @@ impl NaiveWindow {
                 phase,
             } => {
                 let index = |t: u64| Self::index(period, phase, t);
-                let Some(last) = self.counted.iter().map(|(_, t, _)| index(*t)).max() else {
+                let paid = self.counted.iter().map(|(_, t, _)| index(*t)).max();
+                let Some(last) = paid.map(|p| p.max(index(self.reached))) else {
                     return 0;
                 };
                 let current = self.counted.iter().filter(|(_, t, _)| index(*t) == last);
@@ -207,6 +211,18 @@ impl NaiveWindow {
         }
     }
 
+    /// As `earliest`, where arrivals vary by `lag`: what was filled is kept that much longer.
+    pub(crate) fn earliest_late(&self, cost: u64, lag: u64) -> u64 {
+        let at = self.earliest(cost);
+        at + match self.limit {
+            Limit::Bucket { interval, burst } => lag.min(interval).min((burst - 1) * interval),
+            Limit::Fixed { period, .. } | Limit::Sliding { period, .. } if at > 0 => {
+                lag.min(period / 20)
+            }
+            _ => 0,
+        }
+    }
+
     /// `at` is the instant the slot was due, as buckets count; the others count `now`.
     pub(crate) fn pay(&mut self, call: u64, now: u64, at: u64, cost: u64) {
         if cost == 0 {
@@ -219,6 +235,7 @@ impl NaiveWindow {
             cost,
         });
         self.counted.push((call, now, cost));
+        self.reached = self.reached.max(now);
     }
 
     pub(crate) fn give_back(&mut self, call: u64, paid_at: u64, cost: u64) {
