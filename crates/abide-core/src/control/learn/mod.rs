@@ -30,7 +30,7 @@ use crate::trip::Trip;
 /// Each step of the climb is that much faster than the one before.
 const CLIMB: f64 = 1.4;
 /// How long a step of the climb takes at the least: so long that a small burst is used up.
-const STEP: Duration = Duration::from_millis(300);
+const STEP: Duration = Duration::from_millis(250);
 /// A step also takes so many requests.
 const STEP_COUNT: f64 = 6.0;
 /// Where nothing explains what was seen, what was measured is gone back to with a margin.
