@@ -81,6 +81,8 @@ pub struct Learner {
     refusals: u32,
     /// The limit was another once.
     changed: bool,
+    /// The last refusal was of what was being tried.
+    expected: bool,
 }
 
 impl Learner {
@@ -118,13 +120,15 @@ impl Learner {
     /// A refusal that is no sibling of another.
     fn learn(&mut self, now: Instant, sent: Instant) {
         self.rate = self.fallback(sent);
-        if self.trial.take().is_some() {
+        self.calm_since = now;
+        let tried = self.trial.take().is_some();
+        if tried {
             self.calm = (self.calm * 2).min(CALM_MOST);
         } else {
             self.calm = CALM;
         }
-        self.calm_since = now;
-        self.explain(now);
+        self.expected = tried;
+        self.explain(tried);
         if self.changed {
             self.calm = self.calm.min(CALM_CHANGED.max(self.calm / 4));
         }
@@ -144,18 +148,26 @@ impl Learner {
         (borne * MARGIN).clamp(kept / 2.0, kept).max(FLOOR)
     }
 
-    /// Looks for the limit that explains all that was seen.
-    fn explain(&mut self, now: Instant) {
+    /// Looks for the limit that explains all that was seen. What was `expected` to be refused
+    /// contradicts nothing.
+    fn explain(&mut self, expected: bool) {
         let mut fits = self.look();
+        self.fresh = true;
+        if fits.is_empty() && expected && self.best.is_some() {
+            return;
+        }
         if fits.is_empty() {
             // Whatever it was, it is another now.
             self.changed |= self.best.is_some();
             self.history.forget_before(self.resumed_at);
             fits = self.look();
         }
+        if std::env::var("T").is_ok() {
+            eprintln!("rate {:.1} calm {:?} refusals {:?}", self.rate, self.calm, self.history.evidence().refused.len());
+            for f in fits.iter().take(3) { eprintln!("   {} cost {:.2} most {:.1}", f.model, f.cost, f.most); }
+        }
         self.choose(fits);
         self.climbing = self.best.is_none();
-        self.fresh = true;
     }
 
     /// Whether the limit in force is little more than a guess.
@@ -299,7 +311,7 @@ impl Controller for Learner {
             self.climbing = true;
         } else {
             // What was on the wire when it refused has been answered by now.
-            self.explain(now);
+            self.explain(self.expected);
         }
         self.resumed_at = now;
         self.stepped = now;
