@@ -12,6 +12,7 @@ mod scenario;
 mod table;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use abide_core::control::Adaptive;
 use anyhow::{Result, bail};
@@ -34,6 +35,9 @@ struct Args {
     /// Items in hand, and requests on the wire.
     #[arg(long, default_value_t = 32)]
     concurrency: u32,
+    /// There and back in milliseconds, in place of the scenario's own.
+    #[arg(long)]
+    trip: Option<u64>,
     /// Runs a row, each with its own seed.
     #[arg(long, default_value_t = 20)]
     seeds: u64,
@@ -85,7 +89,10 @@ fn main() -> Result<()> {
     };
     let mut rows = Vec::new();
     for name in &names {
-        let scenario = Scenario::named(name)?;
+        let mut scenario = Scenario::named(name)?;
+        if let Some(trip) = args.trip {
+            scenario.trip = Duration::from_millis(trip);
+        }
         for controller in &args.controller {
             let runs: Vec<_> = (0..args.seeds)
                 .map(|seed| {

@@ -122,7 +122,7 @@ impl View<'_> {
             return Adaptive::Off;
         }
         if !self.is("pace.adaptive", "interval") {
-            return Adaptive::Aimd;
+            return Adaptive::Learn;
         }
         let mut p = IntervalPolicy::default();
         self.put("pace.interval.start", &mut p.start);

@@ -174,7 +174,7 @@ pub const KNOBS: &[Knob] = &[
         "pace.adaptive",
         Kind::Choice(&["auto", "on", "interval", "off"]),
         "auto",
-        "Learn a pace from refusals: on looks for the highest rate that is not refused, interval \
+        "Learn a pace from refusals: on infers the limit and keeps to it, interval \
          backs away in the known steps of `pace.interval`; auto is on where neither `rate` nor \
          `limits` is known, nor a limit that the provider itself documents: a learned pace on top \
          of one only wastes what is allowed.",

@@ -213,7 +213,7 @@ fn words_that_stand_for_none() {
 fn a_known_limit_is_not_learned() {
     let p = load("[providers.p]\nrate = \"50/s\"\n").provider(Use::Call, Some("p"));
     assert!(p.provider.adaptive.is_off(), "the limit is known");
-    assert_eq!(p.account.adaptive, Adaptive::Aimd, "an account's is not");
+    assert_eq!(p.account.adaptive, Adaptive::Learn, "an account's is not");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_rate_can_be_halved_by_each_refusal_down_to_one_in_ten_seconds() {
     wanted.max = secs(10);
     assert_eq!(p.provider.adaptive, Adaptive::Interval(wanted));
     let other = load(text).provider(Use::Call, Some("q"));
-    assert_eq!(other.provider.adaptive, Adaptive::Aimd);
+    assert_eq!(other.provider.adaptive, Adaptive::Learn);
 }
 
 #[test]

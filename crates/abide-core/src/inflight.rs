@@ -4,8 +4,8 @@
 //! third request inside a hold counts the siblings on the wire, and a hidden limit refuses as
 //! many requests as are out when it is met; most such limits are small, and met early. So for a
 //! quarter of a second two are out and no more (at any round trip of 20 ms or more that is less
-//! than any limit above a hundred a second bears), then twice as many as have come back well
-//! together: no more than fourteen until a hundred were served, since few hidden limits are
+//! than any limit above a hundred a second bears), then three times as many as have come
+//! back well together: no more than fourteen until a hundred were served, since few hidden limits are
 //! larger, and then as many as there are places.
 //!
 //! The time lost by that is 0.3 s at a round trip of 20 ms, and three round trips where they are
@@ -16,7 +16,9 @@ use crate::time::Instant;
 /// How many may be out at first.
 const FIRST: u32 = 2;
 /// How long no more than that are.
-const CAREFUL: u32 = ticks(220);
+const CAREFUL: u32 = ticks(245);
+/// By how much more may be out than came back well together.
+const GROWTH: u32 = 3;
 /// How many may be out until so many were served, or so long has passed.
 const FEW: u32 = 14;
 const USUAL: u32 = 100;
@@ -90,7 +92,7 @@ impl InFlight {
     /// lately.
     #[inline]
     pub(crate) const fn came_back(&mut self, now: Instant, together: u32, served: u32) {
-        if together.saturating_mul(2) > self.gentle {
+        if together.saturating_mul(GROWTH) > self.gentle {
             self.widen(now, together, served);
         }
     }
@@ -100,7 +102,7 @@ impl InFlight {
         if age < CAREFUL {
             return;
         }
-        let next = together.saturating_mul(2);
+        let next = together.saturating_mul(GROWTH);
         let few = age < MODEST && served < USUAL;
         let next = if few && next > FEW { FEW } else { next };
         // The last number stands for no gentle start at all.
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn two_at_first_then_twice_as_many_as_came_back_well_together() {
+    fn two_at_first_then_three_times_as_many_as_came_back_well_together() {
         let mut f = InFlight::new(32, true);
         assert_eq!((f.enter(at(0)), f.enter(at(0))), (1, 2));
         assert!(!f.has_room());
@@ -163,18 +165,18 @@ mod tests {
         assert!(!f.has_room(), "a quarter of a second is not over");
         f.leave();
         f.came_back(at(260), 2, 20);
-        for _ in 0..3 {
+        for _ in 0..5 {
             assert!(f.has_room());
             f.enter(at(260));
         }
-        assert!(!f.has_room(), "four are out: two came back well together");
+        assert!(!f.has_room(), "six are out: two came back well together");
     }
 
     #[test]
     fn fourteen_until_a_hundred_were_served() {
         let mut f = InFlight::new(64, true);
         f.enter(at(0));
-        f.came_back(at(300), 12, 60);
+        f.came_back(at(300), 5, 60);
         let room = |f: &mut InFlight| {
             let before = f.count();
             while f.has_room() {
@@ -186,6 +188,6 @@ mod tests {
         f.came_back(at(400), 14, 99);
         assert_eq!(room(&mut f), 0);
         f.came_back(at(400), 14, 100);
-        assert_eq!(room(&mut f), 14);
+        assert_eq!(room(&mut f), 28);
     }
 }

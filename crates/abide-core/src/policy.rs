@@ -23,7 +23,8 @@ pub struct GatePolicy {
     /// Start gently: at most two unanswered requests more than have come back well together.
     /// Default on: a ban box counts siblings on the wire.
     pub gentle: bool,
-    /// Which controller steers a pace once refused. Default AIMD; off where the limit is known.
+    /// Which controller steers a pace once refused. Default the
+    /// learner; off where the limit is known.
     pub adaptive: Adaptive,
     /// The waits where nobody said how long. Default 1 s × 2 up to 60 s.
     pub ladder: Ladder,
@@ -52,7 +53,7 @@ impl Default for GatePolicy {
             windows: Vec::new(),
             concurrency: u32::MAX,
             gentle: true,
-            adaptive: Adaptive::Aimd,
+            adaptive: Adaptive::Learn,
             ladder: Ladder::default(),
             floor: Duration::ZERO,
             ban: Duration::from_secs(24 * 3600),

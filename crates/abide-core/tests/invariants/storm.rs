@@ -317,9 +317,10 @@ impl Storm {
 }
 
 fn adaptive(rng: &mut Rng) -> Adaptive {
-    match rng.u8(..4) {
+    match rng.u8(..5) {
         0 | 1 => Adaptive::Off,
-        2 => Adaptive::Aimd,
+        2 => Adaptive::Learn,
+        3 => Adaptive::Aimd,
         _ => Adaptive::Interval(IntervalPolicy::default()),
     }
 }

@@ -119,7 +119,7 @@ impl Gentle {
     pub(crate) fn came_back(&mut self, now: u64, together: u32, served: u32) {
         let ticks = |ms: u64| ((ms * 1_000_000) >> 20) as u32;
         let age = tick(now).wrapping_sub(self.began.unwrap_or(0));
-        if age < ticks(220) {
+        if age < ticks(245) {
             return;
         }
         let most = if age < ticks(800) && served < 100 {
@@ -127,7 +127,7 @@ impl Gentle {
         } else {
             u32::MAX - 1
         };
-        self.allowed = self.allowed.max((together * 2).min(most));
+        self.allowed = self.allowed.max((together * 3).min(most));
     }
 }
 
