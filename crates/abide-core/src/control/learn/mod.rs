@@ -48,6 +48,11 @@ const CALM_CHANGED: Duration = Duration::from_secs(8);
 const SURE: f64 = 1.3;
 /// So many of the possible are remembered.
 const OTHERS: usize = 12;
+/// What a limit that was kept and refused all the same costs, each time: what arrivals vary by
+/// explains it once.
+const STRIKE: f64 = 1.2;
+/// So many of those are remembered.
+const STRIKES: usize = 16;
 /// Guesses that differ by no more are alike.
 const ALIKE: f64 = 1.0;
 /// The longest such time.
@@ -73,6 +78,8 @@ pub struct Learner {
     best: Option<Fit>,
     /// The others that are possible, the likeliest first.
     others: Vec<Model>,
+    /// What was kept and refused all the same.
+    struck: Vec<Model>,
     /// What is being tried, which allows more than the best.
     trial: Option<Model>,
     calm: Duration,
@@ -122,6 +129,11 @@ impl Learner {
         self.rate = self.fallback(sent);
         self.calm_since = now;
         let tried = self.trial.take().is_some();
+        if !tried && let Some(best) = &self.best {
+            // It was kept to the letter.
+            self.struck.truncate(STRIKES - 1);
+            self.struck.insert(0, best.model.clone());
+        }
         if tried {
             self.calm = (self.calm * 2).min(CALM_MOST);
         } else {
@@ -151,7 +163,7 @@ impl Learner {
     /// Looks for the limit that explains all that was seen. What was `expected` to be refused
     /// contradicts nothing.
     fn explain(&mut self, expected: bool) {
-        let mut fits = self.look();
+        let mut fits = self.possible();
         self.fresh = true;
         if fits.is_empty() && expected && self.best.is_some() {
             return;
@@ -160,6 +172,7 @@ impl Learner {
             // Whatever it was, it is another now.
             self.changed |= self.best.is_some();
             self.history.forget_before(self.resumed_at);
+            self.struck.clear();
             fits = self.look();
         }
         if std::env::var("T").is_ok() {
@@ -168,6 +181,17 @@ impl Learner {
         }
         self.choose(fits);
         self.climbing = self.best.is_none();
+    }
+
+    /// All that explains what was seen; what was kept and refused all the same is less likely.
+    fn possible(&self) -> Vec<Fit> {
+        let mut fits = self.look();
+        for fit in &mut fits {
+            let struck = self.struck.iter().filter(|m| m.is_like(&fit.model));
+            fit.cost += STRIKE * struck.count() as f64;
+        }
+        fits.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        fits
     }
 
     /// Whether the limit in force is little more than a guess.
@@ -224,7 +248,7 @@ impl Learner {
     /// the limit was raised.
     fn prove(&mut self, now: Instant, was: f64, borne: f64) {
         let higher = |f: &Fit| f.most > was * 1.002;
-        self.choose(self.look().into_iter().filter(higher).collect());
+        self.choose(self.possible().into_iter().filter(higher).collect());
         match &mut self.best {
             None => {
                 self.history.forget_before(self.stepped);

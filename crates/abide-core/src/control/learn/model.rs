@@ -30,6 +30,13 @@ impl Model {
         }
     }
 
+    /// Whether it is of the same kind and nearly the same figures.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let near = |a: f64, b: f64| (a - b).abs() <= 0.005 * b.abs();
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+            && near(self.rate(), other.rate())
+    }
+
     /// The same limit that much larger.
     pub(super) fn times(&self, factor: f64) -> Self {
         match *self {
