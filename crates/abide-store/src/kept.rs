@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use abide_core::control::Learned;
 use abide_core::{Scope, WallTime};
 
 use crate::{StoreKey, StoredGate, StoredHold};
@@ -27,6 +28,7 @@ pub(crate) struct Kept {
     pub(crate) scope: Scope,
     pub(crate) rung: Option<u32>,
     pub(crate) interval: Option<Duration>,
+    pub(crate) learned: Option<Learned>,
     pub(crate) failures: u32,
     pub(crate) last_success: Option<WallTime>,
     pub(crate) counts: Vec<(u8, u64, WallTime)>,
@@ -41,6 +43,7 @@ impl Kept {
             scope: gate.scope,
             rung: gate.rung,
             interval: gate.interval,
+            learned: gate.learned,
             failures: gate.failures,
             last_success: gate.last_success,
             counts: gate.counts,
@@ -60,6 +63,7 @@ impl Kept {
             self.rung = word.rung;
             // Who has learned nothing does not make others forget.
             self.interval = word.interval.or(self.interval);
+            self.learned = word.learned.or(self.learned);
             self.failures = word.failures;
             self.revision = word.revision;
         }
@@ -114,6 +118,7 @@ impl Kept {
         let longest = closed.into_iter().max_by_key(|h| h.until);
         let learned = self.rung.is_some()
             || self.interval.is_some()
+            || self.learned.is_some()
             || self.failures > 0
             || self.last_success.is_some()
             || !counts.is_empty();
@@ -129,6 +134,7 @@ impl Kept {
                 hold,
                 rung: self.rung,
                 interval: self.interval,
+                learned: self.learned,
                 failures: self.failures,
                 last_success: self.last_success,
                 counts: counts.clone(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use abide_core::control::Learned;
 use abide_core::hold::HoldId;
 use abide_core::{AskSource, Scope, Verdict, WallTime};
 
@@ -50,6 +51,8 @@ pub struct StoredGate {
     pub rung: Option<u32>,
     /// The interval learned.
     pub interval: Option<Duration>,
+    /// The limit learned.
+    pub learned: Option<Learned>,
     /// Failures since the last success; 0 while the provider is healthy.
     pub failures: u32,
     /// When an answer last proved the provider well.

@@ -18,6 +18,7 @@ pub(crate) fn record(key: StoreKey, r: &GateRecord, revision: u64, at: Moment) -
         hold: r.hold.map(|h| stored_hold(&h, at)),
         rung: r.rung,
         interval: r.interval,
+        learned: r.learned,
         failures: r.failures,
         last_success: r.last_success.map(|t| at.wall_at(t)),
         counts: r
@@ -76,6 +77,7 @@ pub(crate) fn news(s: &StoredGate, at: Moment, restart: bool) -> Vec<News> {
         news.push(News::Restored {
             rung: s.rung,
             interval: s.interval,
+            learned: s.learned,
             failures: s.failures,
             last_success: s.last_success.map(|t| at.instant_at(t.min(at.wall))),
             counts: counts

@@ -6,6 +6,7 @@
 mod aimd;
 mod interval;
 mod learn;
+mod learned;
 mod width;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::time::Duration;
 pub use aimd::Aimd;
 pub use interval::{Interval, IntervalPolicy};
 pub use learn::Learner;
+pub use learned::{Learned, Limit, NotLearned};
 pub use width::Width;
 
 use crate::pace::Window;
@@ -122,6 +124,15 @@ pub trait Controller: fmt::Debug + Send {
     fn rests(&self) -> bool {
         false
     }
+
+    /// What the limit turned out to be, where that is known.
+    fn learned(&self) -> Option<Learned> {
+        None
+    }
+
+    /// Takes over a limit learned earlier (from the store, or another process). One that keeps no
+    /// limits ignores it.
+    fn remember(&mut self, _now: Instant, _learned: &Learned) {}
 
     /// Takes over an interval learned earlier (from the store, or another process).
     fn restore(&mut self, now: Instant, interval: Duration);

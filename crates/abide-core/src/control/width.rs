@@ -54,9 +54,21 @@ impl Width {
         }
     }
 
+    /// A width learned earlier.
+    pub fn remembered(count: u32) -> Self {
+        let mut width = Self::below(count.saturating_add(1));
+        width.most = count.max(1);
+        width
+    }
+
     /// How many may be out.
     pub const fn most(&self) -> u32 {
         self.most
+    }
+
+    /// How many were turned away, as far as that is remembered.
+    pub fn refusals(&self) -> u32 {
+        self.turned_away.iter().map(|n| u32::from(*n)).sum()
     }
 
     /// A request that was one of `together` was served.

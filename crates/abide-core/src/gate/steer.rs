@@ -6,10 +6,12 @@
 //! its word: no more requests are out than it says are left, since those on the wire may not be
 //! counted in it yet.
 
+use std::time::Duration;
+
 use super::Gate;
-use crate::control::{Before, Controller, Width};
+use crate::control::{Before, Controller, Learned, Limit, Width};
 use crate::policy::GatePolicy;
-use crate::time::Instant;
+use crate::time::{Instant, Moment};
 
 /// What a provider says is left of a quota, until when.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +122,53 @@ impl Gate {
         }
     }
 
+    /// The limit that was learned, for the store and for people.
+    pub(crate) fn limit(&self) -> Option<Learned> {
+        let steer = self.steer.as_ref()?;
+        if let Some(learned) = steer.control.as_ref().and_then(|c| c.learned()) {
+            return Some(learned);
+        }
+        let width = steer.width.as_ref().filter(|w| w.most() < u32::MAX)?;
+        Some(Learned {
+            limit: Limit::AtOnce {
+                count: width.most(),
+            },
+            refusals: width.refusals(),
+            at: None,
+        })
+    }
+
+    /// Takes over what was learned earlier.
+    pub(crate) fn remember(
+        &mut self,
+        now: Instant,
+        policy: &GatePolicy,
+        clock: Option<Moment>,
+        interval: Option<Duration>,
+        learned: Option<Learned>,
+    ) {
+        if policy.adaptive.is_off() || self.is_controlled() {
+            return;
+        }
+        if let Some(Limit::AtOnce { count }) = learned.map(|l| l.limit) {
+            let width = Box::new(Width::remembered(count));
+            self.steer.get_or_insert_default().width = Some(width);
+        } else if interval.is_some() || learned.is_some() {
+            let mut control = policy.adaptive.controller(Before::nothing(clock));
+            if let Some(c) = &mut control {
+                if let Some(interval) = interval {
+                    c.restore(now, interval);
+                }
+                if let Some(learned) = &learned {
+                    c.remember(now, learned);
+                }
+            }
+            self.steer.get_or_insert_default().control = control;
+            self.follow(now, policy);
+        }
+        self.bound(now, policy);
+    }
+
     /// Whether there is a place on the wire: what was said to be left counts until its window
     /// ends, and no longer.
     pub(crate) fn has_room(&self, now: Instant, policy: &GatePolicy) -> bool {
@@ -141,7 +190,7 @@ impl Gate {
 }
 
 /// Ends of one window that are told in whole seconds differ by so much.
-const SAME: std::time::Duration = std::time::Duration::from_millis(1_500);
+const SAME: Duration = Duration::from_millis(1_500);
 
 impl Steer {
     fn places(&self, now: Instant, policy: &GatePolicy) -> u32 {

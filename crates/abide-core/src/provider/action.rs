@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::control::Learned;
 use crate::gate::GateKey;
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::lease::LeaseId;
@@ -71,6 +72,8 @@ pub struct GateRecord {
     pub rung: Option<u32>,
     /// The adaptive interval learned.
     pub interval: Option<Duration>,
+    /// The limit learned.
+    pub learned: Option<Learned>,
     /// Failures since the last success.
     pub failures: u32,
     /// When an answer last proved the provider well.
@@ -246,6 +249,8 @@ pub enum News {
         rung: Option<u32>,
         /// The interval learned.
         interval: Option<Duration>,
+        /// The limit learned.
+        learned: Option<Learned>,
         /// Failures since the last success.
         failures: u32,
         /// When an answer last proved the provider well.

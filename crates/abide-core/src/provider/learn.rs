@@ -7,7 +7,6 @@ use super::{Action, Event, GateRecord, News, Provider};
 use crate::allowance::Allowance;
 use crate::breaker::Breaker;
 use crate::budget::Budget;
-use crate::control::Before;
 use crate::gate::{Episode, GateKey, GateSpec};
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::policy::ProviderPolicy;
@@ -55,6 +54,7 @@ impl Provider {
             News::Restored {
                 rung,
                 interval,
+                learned,
                 failures,
                 last_success,
                 counts,
@@ -71,14 +71,7 @@ impl Provider {
                     let episode = gate.episode.get_or_insert_with(new);
                     episode.rung = episode.rung.max(rung);
                 }
-                if let Some(i) = interval
-                    && !gate.is_controlled()
-                    && let Some(mut c) = policy.adaptive.controller(Before::nothing(self.clock))
-                {
-                    c.restore(now, i);
-                    gate.steer.get_or_insert_default().control = Some(c);
-                    gate.follow(now, &policy);
-                }
+                gate.remember(now, &policy, self.clock, interval, learned);
                 for (window, used, end) in counts {
                     gate.pace.restore(now, window, used, end);
                 }
@@ -246,6 +239,7 @@ impl Provider {
             hold,
             rung: gate.episode.as_ref().map(|e| e.rung),
             interval: gate.learned(),
+            learned: gate.limit(),
             failures: gate.failures,
             last_success: gate.last_success,
             counts: gate.pace.stored().collect(),
@@ -279,6 +273,7 @@ impl Provider {
             hold: gate.hold.as_deref().copied().filter(|h| h.is_active(now)),
             rung: gate.episode.as_ref().map(|e| e.rung),
             interval: gate.learned(),
+            learned: gate.limit(),
             failures: gate.failures,
             last_success: gate.last_success,
             counts: gate.pace.stored().collect(),
@@ -287,6 +282,7 @@ impl Provider {
             r.hold.is_some()
                 || r.rung.is_some()
                 || r.interval.is_some()
+                || r.learned.is_some()
                 || r.failures > 0
                 || r.last_success.is_some()
                 || !r.counts.is_empty()

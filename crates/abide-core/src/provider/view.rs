@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Provider;
+use crate::control::Learned;
 use crate::gate::{GateKey, GateSet};
 use crate::hold::Hold;
 use crate::time::Instant;
@@ -28,6 +29,8 @@ pub struct GateView {
     pub waiting: usize,
     /// The interval between requests it has learned to keep.
     pub interval: Option<Duration>,
+    /// The limit that was learned.
+    pub learned: Option<Learned>,
     /// No failure since the last success.
     pub healthy: bool,
     /// Failures since the last success.
@@ -52,6 +55,7 @@ impl Provider {
                 in_flight: g.inflight.count(),
                 waiting: g.queue.len(),
                 interval: g.learned(),
+                learned: g.limit(),
                 healthy: g.failures == 0,
                 failures: g.failures,
                 last_success: g.last_success,

@@ -38,7 +38,7 @@ pub(super) fn write(conn: &Connection, me: i64, key: &StoreKey, word: &Word) -> 
         .execute([])?;
     conn.prepare_cached(
         "INSERT OR REPLACE INTO gates
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT value FROM meta WHERE key = 'change'), ?7, ?8, ?9)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT value FROM meta WHERE key = 'change'), ?7, ?8, ?9, ?10)",
     )?
     .execute(params![
         key.provider,
@@ -50,6 +50,7 @@ pub(super) fn write(conn: &Connection, me: i64, key: &StoreKey, word: &Word) -> 
         if ours { me } else { SEVERAL },
         new.failures,
         new.last_success.map(WallTime::as_unix_nanos),
+        new.learned.map(|l| l.to_text()),
     ])?;
     conn.prepare_cached("DELETE FROM holds WHERE provider = ?1 AND gate = ?2")?
         .execute(params![key.provider, key.gate])?;
@@ -78,7 +79,7 @@ fn write_hold(conn: &Connection, key: &StoreKey, hold: &StoredHold) -> Result<()
 
 fn read(conn: &Connection, key: &StoreKey) -> Result<Option<Kept>, Fault> {
     let mut statement = conn.prepare_cached(
-        "SELECT scope, rung, interval_ns, counts, failures, last_success_ns
+        "SELECT scope, rung, interval_ns, counts, failures, last_success_ns, learned
          FROM gates WHERE provider = ?1 AND gate = ?2",
     )?;
     let row = statement
@@ -117,7 +118,8 @@ pub(super) fn changed(
     let mut found = Vec::new();
     {
         let mut statement = tx.prepare_cached(
-            "SELECT provider, gate, scope, rung, interval_ns, counts, failures, last_success_ns
+            "SELECT provider, gate, scope, rung, interval_ns, counts, failures, last_success_ns,
+                    learned
              FROM gates
              WHERE change > ?1 AND writer <> ?2",
         )?;
@@ -148,6 +150,7 @@ pub(super) fn last_change(conn: &Connection) -> Result<i64, Fault> {
 
 fn columns(row: &Row<'_>, first: usize) -> Result<Kept, Fault> {
     let interval: Option<i64> = row.get(first + 2)?;
+    let learned: Option<String> = row.get(first + 6)?;
     Ok(Kept {
         scope: words::scope(row.get_ref(first)?.as_str().map_err(text)?)?,
         rung: row.get(first + 1)?,
@@ -157,6 +160,8 @@ fn columns(row: &Row<'_>, first: usize) -> Result<Kept, Fault> {
         last_success: row
             .get::<_, Option<i64>>(first + 5)?
             .map(WallTime::from_unix_nanos),
+        // What cannot be read any more is learned anew.
+        learned: learned.and_then(|text| text.parse().ok()),
         holds: Vec::new(),
         revision: 0,
     })

@@ -13,13 +13,16 @@ use crate::StoreError;
 const APPLICATION: i64 = 0x6162_6964;
 
 /// Step N brings a file from version N to N + 1.
-const STEPS: [&str; 2] = [FIRST, HEALTH];
+const STEPS: [&str; 3] = [FIRST, HEALTH, LEARNED];
 
 /// Whether a provider is healthy, and when it last was.
 const HEALTH: &str = "
     ALTER TABLE gates ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE gates ADD COLUMN last_success_ns INTEGER;
 ";
+
+/// The limits that were learned.
+const LEARNED: &str = "ALTER TABLE gates ADD COLUMN learned TEXT;";
 
 /// Runs keep their rows under `run << 32 | position`, in the order in which they are written, so
 /// that a commit appends to the end of a table whatever the run's size.

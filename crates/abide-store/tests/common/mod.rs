@@ -43,6 +43,7 @@ pub(crate) fn gate(n: u8, revision: u64) -> StoredGate {
         hold: None,
         rung: None,
         interval: None,
+        learned: None,
         failures: 0,
         last_success: None,
         counts: Vec::new(),

@@ -22,7 +22,7 @@ use std::time::Duration;
 use self::fit::{Fit, Look};
 use self::history::History;
 use self::model::{Model, seconds};
-use super::{Before, Controller};
+use super::{Before, Controller, Learned};
 use crate::pace::Window;
 use crate::time::{Instant, Moment};
 use crate::trip::Trip;
@@ -90,6 +90,8 @@ pub struct Learner {
     changed: bool,
     /// The last refusal was of what was being tried.
     expected: bool,
+    /// What is kept was learned earlier, and nothing has been refused since.
+    remembered: bool,
 }
 
 impl Learner {
@@ -107,9 +109,14 @@ impl Learner {
         learner
     }
 
+    /// How long one way takes.
+    fn way(&self) -> Duration {
+        self.trip.middle().unwrap_or_default() / 2
+    }
+
     fn look(&self) -> Vec<Fit> {
         let seen = self.history.evidence();
-        let way = self.trip.middle().unwrap_or_default() / 2;
+        let way = self.way();
         let wall = self.clock.map(|c| {
             let at = c.wall_at(seen.base.after(way));
             at.as_unix_nanos() as f64 / 1e9
@@ -322,6 +329,7 @@ impl Controller for Learner {
             return;
         }
         self.refused_at = Some(now);
+        self.remembered = false;
         if self.rate > 0.0 {
             self.learn(now, sent);
         }
@@ -358,11 +366,10 @@ impl Controller for Learner {
             Some(trial) => trial,
             None => model,
         };
-        let refused = self
-            .refused_at
-            .filter(|_| self.trial.is_none())
-            .unwrap_or(now);
-        Some(model.window(refused, self.history.counted()))
+        // A bucket is empty when it has just refused; who remembers one finds it full.
+        let refused = self.refused_at.filter(|_| self.trial.is_none());
+        let empty = refused.or(Some(now)).filter(|_| !self.remembered);
+        Some(model.window(empty, self.history.counted()))
     }
 
     fn has_window(&self) -> bool {
@@ -397,9 +404,38 @@ impl Controller for Learner {
         if let Model::Bucket { rate, .. } = best.model {
             return Some(now.after(seconds(2.0 / rate)));
         }
-        let window = best.model.window(now, self.history.counted());
+        let window = best.model.window(Some(now), self.history.counted());
         let at = window.earliest(1, self.trip.lag());
         (at > now).then_some(at)
+    }
+
+    fn learned(&self) -> Option<Learned> {
+        let best = self.best.as_ref()?;
+        let limit = best.model.limit(self.clock, self.way())?;
+        let at = self.clock.map(|c| c.wall_at(self.calm_since));
+        Some(Learned {
+            limit,
+            refusals: self.refusals,
+            at,
+        })
+    }
+
+    fn remember(&mut self, now: Instant, learned: &Learned) {
+        let Some(model) = Model::of(learned.limit, self.clock) else {
+            return;
+        };
+        let rate = model.rate();
+        self.refusals = learned.refusals;
+        self.rate = rate;
+        self.best = Some(Fit {
+            model,
+            cost: 0.0,
+            most: rate,
+        });
+        (self.began, self.resumed_at, self.calm_since) = (now, now, now);
+        self.refused_at = Some(now);
+        self.remembered = true;
+        (self.climbing, self.fresh) = (false, true);
     }
 
     fn restore(&mut self, now: Instant, interval: Duration) {

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::control::Limit;
 use crate::pace::{Fixed, Gcra, Sliding, Window};
-use crate::time::Instant;
+use crate::time::{Instant, Moment, nanos};
 
 /// A limit that explains what was accepted and what was refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,15 +61,21 @@ impl Model {
         }
     }
 
-    /// The window that keeps it, `sends` being counted in it. A bucket is empty at `now`: it is
-    /// made when it has just refused.
-    pub(super) fn window(&self, now: Instant, sends: impl Iterator<Item = Instant>) -> Window {
+    /// The window that keeps it, `sends` being counted in it. A bucket is empty at `empty`, or
+    /// else full.
+    pub(super) fn window(
+        &self,
+        empty: Option<Instant>,
+        sends: impl Iterator<Item = Instant>,
+    ) -> Window {
         let mut window: Window = match *self {
             Self::Bucket { rate, burst } => {
                 // One unit is kept back for what arrives closer together than it was sent.
                 let burst = whole((burst - 1.0).max(1.0));
                 let mut bucket = Gcra::new(seconds(1.0 / rate), burst);
-                bucket.drain(now, 0);
+                if let Some(at) = empty {
+                    bucket.drain(at, 0);
+                }
                 return bucket.into();
             }
             Self::Sliding { count, span } => Sliding::new(whole(count), seconds(span)).into(),
@@ -82,6 +89,68 @@ impl Model {
             window.sent(at);
         }
         window
+    }
+}
+
+impl Model {
+    /// As it is remembered. A boundary is told on the wall clock, as the provider sees it: what is
+    /// sent then arrives one `way` later.
+    pub(super) fn limit(&self, clock: Option<Moment>, way: Duration) -> Option<Limit> {
+        Some(match *self {
+            Self::Bucket { rate, burst } => Limit::Bucket {
+                interval: seconds(1.0 / rate),
+                burst: whole(burst),
+            },
+            Self::Sliding { count, span } => Limit::Sliding {
+                count: whole(count),
+                period: seconds(span),
+            },
+            Self::Fixed {
+                count,
+                span,
+                boundary,
+            } => {
+                let wall = clock?.wall_at(boundary.after(way)).as_unix_nanos();
+                let period = nanos(seconds(span)).max(1);
+                let phase = wall.rem_euclid(period.cast_signed());
+                Limit::Fixed {
+                    count: whole(count),
+                    period: Duration::from_nanos(period),
+                    phase: Duration::from_nanos(phase.cast_unsigned()),
+                }
+            }
+        })
+    }
+
+    /// What is remembered; `None` where it takes a clock that is not there, or is no such limit.
+    pub(super) fn of(limit: Limit, clock: Option<Moment>) -> Option<Self> {
+        Some(match limit {
+            Limit::Bucket { interval, burst } => Self::Bucket {
+                rate: 1.0 / interval.as_secs_f64().max(1e-9),
+                burst: burst.into(),
+            },
+            Limit::Sliding { count, period } => Self::Sliding {
+                count: count.into(),
+                span: period.as_secs_f64(),
+            },
+            Limit::Fixed {
+                count,
+                period,
+                phase,
+            } => {
+                let clock = clock?;
+                let since = clock.wall.as_unix_nanos() - nanos(phase).cast_signed();
+                let length = nanos(period).max(1);
+                let into = since.rem_euclid(length.cast_signed()).cast_unsigned();
+                Self::Fixed {
+                    count: count.into(),
+                    span: period.as_secs_f64(),
+                    // The way there is not known yet: what is sent at the boundary arrives after.
+                    boundary: clock.now.after(Duration::from_nanos(length - into)),
+                }
+            }
+            Limit::AtOnce { .. } => return None,
+        })
     }
 }
 

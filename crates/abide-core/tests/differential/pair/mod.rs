@@ -265,6 +265,7 @@ impl Pair {
                     last_success: None,
                     rung,
                     interval,
+                    learned: None,
                     counts: counts.collect(),
                 }
             }
