@@ -30,6 +30,7 @@ mod init;
 mod kind;
 mod knob;
 mod layer;
+pub mod learned;
 mod load;
 mod lookup;
 mod policy;

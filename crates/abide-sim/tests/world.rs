@@ -88,13 +88,19 @@ fn a_quota_ends_the_asking_and_says_when_to_come_back() {
 
 #[test]
 fn a_hidden_bucket_is_found_fast() {
-    for seed in seeds(20) {
-        for trip in [1, 20] {
+    for trip in [1, 20] {
+        let mut all = Vec::new();
+        for seed in seeds(20) {
             let r = scenario("a", 400, ms(trip), seed);
             keeps_its_word("a", seed, &r);
             let times = r.times_oracle();
-            assert!(times <= 1.45, "{times:.2} x the oracle, ABIDE_SEED={seed}");
+            // Two holds of a second are the least it takes; one more is bad luck.
+            assert!(times <= 1.6, "{times:.2} x the oracle, ABIDE_SEED={seed}");
+            all.push(times);
         }
+        all.sort_by(f64::total_cmp);
+        let median = all[all.len() / 2];
+        assert!(median <= 1.37, "{median:.2} x the oracle in the middle");
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use abide_core::Scope;
+use abide_core::control::Learned;
 use abide_core::hold::{Hold, SetBy};
 use abide_core::outage::is_loopback;
 use abide_core::provider::{Event, News, Provider};
@@ -125,7 +126,8 @@ impl Governor {
         // What a quota is, is said once, whether an answer refuses or not.
         policy.quota_from = classify.quota_from;
         policy.local |= loopback;
-        let machine = Provider::new(policy, instance);
+        let mut machine = Provider::new(policy, instance);
+        machine.tell_time(moment);
         let shared = Arc::clone(&self.shared);
         let shard = Shard::new(name, shared, machine, (classify, call, unpaced), profile);
         shard.recall(self.shared.recalled(name));
@@ -287,6 +289,21 @@ impl Governor {
             }
         }
         held
+    }
+
+    /// The limits that were learned from refusals, by provider: what nobody told, in the order of
+    /// the names.
+    pub fn learned(&self) -> Vec<(Arc<str>, Learned)> {
+        let all = self.providers.read().all();
+        let mut learned: Vec<_> = all
+            .iter()
+            .flat_map(|shard| {
+                let limits = shard.state().learned;
+                limits.into_iter().map(|l| (Arc::clone(shard.name()), l))
+            })
+            .collect();
+        learned.sort_by(|a, b| a.0.cmp(&b.0));
+        learned
     }
 
     /// Closes a provider for a while, as a person wants it.

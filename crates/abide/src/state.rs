@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use abide_core::control::Learned;
 use abide_core::policy::Mode;
 use abide_core::{Verdict, WallTime};
 
@@ -39,6 +40,8 @@ pub struct ProviderState {
     pub waiting: usize,
     /// The interval between requests it was found to want.
     pub interval: Option<Duration>,
+    /// The limits that were learned from refusals, those of wider gates first.
+    pub learned: Vec<Learned>,
     /// Gates of it that are held, beside the provider's own.
     pub held_gates: usize,
     /// Whether what is decided is done.
@@ -99,6 +102,7 @@ impl Shard {
             in_flight: own.map_or(0, |g| g.in_flight),
             waiting,
             interval: views.iter().filter_map(|g| g.interval).max(),
+            learned: views.iter().filter_map(|g| g.learned).collect(),
             held_gates: others.filter(|g| g.hold.is_some()).count(),
             mode,
         }

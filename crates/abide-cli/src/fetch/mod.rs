@@ -252,6 +252,7 @@ async fn work(
         retry_at: ledger.earliest_retry(),
         tally: &tally,
         totals: &totals,
+        learned: client.governor().learned(),
         elapsed: clock.now().since(began),
     });
     tell(args, &summary)?;

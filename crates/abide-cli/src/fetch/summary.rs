@@ -1,8 +1,10 @@
 //! What a run came to, for people and for machines.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use abide::core::WallTime;
+use abide::core::control::Learned;
 use abide::run::Totals;
 use abide::store::sqlite::ledger::{Counts, Progress};
 use serde::Serialize;
@@ -27,6 +29,9 @@ pub(crate) struct Summary {
     seconds: f64,
     /// Seconds that holds blocked the run, by provider.
     held: Vec<Held>,
+    /// The limits found, and how to keep to them from the beginning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    learned: Vec<Found>,
     retry_at: Option<String>,
     interrupted: bool,
     error: Option<String>,
@@ -41,6 +46,15 @@ struct Held {
     retry_at: Option<String>,
 }
 
+#[derive(Debug, Serialize)]
+struct Found {
+    provider: String,
+    /// In plain words.
+    says: String,
+    /// A section of `abide.toml`.
+    section: String,
+}
+
 /// What the summary is made of.
 pub(crate) struct Facts<'a> {
     pub(crate) run: &'a str,
@@ -52,7 +66,18 @@ pub(crate) struct Facts<'a> {
     pub(crate) retry_at: Option<WallTime>,
     pub(crate) tally: &'a Tally,
     pub(crate) totals: &'a Totals,
+    pub(crate) learned: Vec<(Arc<str>, Learned)>,
     pub(crate) elapsed: Duration,
+}
+
+impl Found {
+    fn of((provider, learned): &(Arc<str>, Learned)) -> Self {
+        Self {
+            provider: provider.to_string(),
+            says: learned.to_string(),
+            section: abide_config::learned::section(provider, learned),
+        }
+    }
 }
 
 impl Summary {
@@ -96,6 +121,7 @@ impl Summary {
             refusals: f.progress.totals.refused,
             seconds: (f.elapsed.as_secs_f64() * 1000.0).round() / 1000.0,
             held,
+            learned: f.learned.iter().map(Found::of).collect(),
             retry_at: f.retry_at.map(|t| t.to_string()),
             interrupted: f.totals.interrupted,
             error: f.tally.broken.lock().clone(),
@@ -154,6 +180,9 @@ impl Summary {
                 line.push_str(&format!("; next possible at {at}"));
             }
             eprintln!("{line}");
+        }
+        for found in &self.learned {
+            eprintln!("abide: {} {}", found.provider, found.says);
         }
         if let Some(why) = &self.error {
             eprintln!("abide: {why}; nothing that was finished is lost");

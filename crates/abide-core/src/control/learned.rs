@@ -197,7 +197,13 @@ mod tests {
                 assert_eq!(learned.to_text().parse(), Ok(learned));
             }
         }
-        for bad in ["", "bucket:0:1:0:0:0", "fixed:5:1:5:0:0", "x:1:1:0:0:0", "bucket:1:1"] {
+        for bad in [
+            "",
+            "bucket:0:1:0:0:0",
+            "fixed:5:1:5:0:0",
+            "x:1:1:0:0:0",
+            "bucket:1:1",
+        ] {
             assert_eq!(bad.parse::<Learned>(), Err(NotLearned), "{bad}");
         }
     }

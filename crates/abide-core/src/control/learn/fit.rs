@@ -140,7 +140,8 @@ impl Look<'_> {
         }
         // A burst that what arrivals vary by could make up is none.
         let tells = most >= 1.0 + 2.0 * jitter;
-        (tells && least - margin <= most + margin).then_some(((least - margin).max(1.0), most + margin))
+        (tells && least - margin <= most + margin)
+            .then_some(((least - margin).max(1.0), most + margin))
     }
 
     /// What a burst is less than that was used up when `owed` units were out, and what was not
