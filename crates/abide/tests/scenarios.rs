@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use abide::core::control::Adaptive;
 use abide::core::hold::SetBy;
 use abide::core::ladder::Ladder;
 use abide::core::policy::ProviderPolicy;
@@ -67,6 +68,7 @@ async fn sc_h17_a_refusal_that_names_nothing_holds_every_route_by_the_ladder() {
     });
     let mut gates = ProviderPolicy::default();
     gates.account.ladder = Ladder::Steps(vec![ms(200), ms(400)]);
+    gates.account.adaptive = Adaptive::Off;
     let governor = Governor::builder().seed(7).policy(gates);
     let governor = governor.build().unwrap();
     let client = Client::builder().governor(governor).build().unwrap();
