@@ -14,6 +14,7 @@ use std::time::Duration;
 use abide::core::Verdict;
 use abide::core::call::WriteRepeat;
 use abide::core::classify::ClassifyPolicy;
+use abide::core::ladder::Ladder;
 use abide::core::pace::{Sliding, Window};
 use abide::core::policy::ProviderPolicy;
 use abide::core::refusal::RefusalKind;
@@ -82,6 +83,8 @@ async fn report_31_a_caller_with_a_second_is_told_at_once_and_so_is_everybody_el
         let call = client.clone().get(&peer.url(path)).up_to(HOUR);
         let t = turned(call.deadline(SECOND).send().await);
         assert!(now().since(began) < SECOND, "it slept");
+        let left = t.refusal.retry_in(t.at.now).unwrap();
+        assert!(left > 55 * SECOND, "{left:?}");
         told.push((t.refusal.attempts, t.refusal.retry_at));
     }
     let end = told[0].1;
@@ -353,13 +356,19 @@ async fn report_55_a_write_that_was_taken_is_never_sent_again() {
 /// A limit is tried again when its own header says so, also where that counts milliseconds.
 #[tokio::test]
 async fn report_56_a_limit_is_tried_again_when_its_header_says_and_not_at_once() {
+    // Whoever did not read it would wait for too long.
+    let mut gates = ProviderPolicy::default();
+    gates.account.ladder = Ladder::Steps(vec![HOUR]);
+    let governor = Governor::builder().seed(7).policy(gates);
+    let client = Client::builder().governor(governor.build().unwrap());
+    let client = client.build().unwrap();
     for (name, value, least) in [
         ("Retry-After", "0.2", ms(200)),
         ("x-ms-retry-after-ms", "250", ms(250)),
         ("retry-after-ms", "300", ms(300)),
     ] {
         let peer = Peer::saying([reply(429).header(name, value), reply(200)]);
-        let answer = client().get(&peer.url("/")).send().await.unwrap();
+        let answer = client.get(&peer.url("/")).send().await.unwrap();
         assert_eq!(answer.attempts(), 2, "{name}");
         let seen = peer.seen();
         let soonest = seen[0].answered.unwrap().after(least);

@@ -231,7 +231,8 @@ async fn sc_b03_neither_mistakes_nor_errors_in_a_200_nor_leaving_are_failures() 
     let client = hasty();
     for path in ["/400", "/401", "/404", "/422", "/errors"] {
         for _ in 0..6 {
-            let answer = client.get(&peer.url(path)).send().await.unwrap();
+            let answer = client.get(&peer.url(path)).fail_fast().send().await;
+            let answer = answer.unwrap();
             answer.text().await.unwrap();
         }
     }
@@ -244,6 +245,6 @@ async fn sc_b03_neither_mistakes_nor_errors_in_a_200_nor_leaving_are_failures() 
     let state = client.provider(&peer.name()).state();
     assert_eq!((state.failures, state.healthy), (0, true));
     assert!(state.available, "{state:?}");
-    let answer = client.get(&peer.url("/")).send().await.unwrap();
-    assert_eq!(answer.attempts(), 1);
+    let answer = client.get(&peer.url("/")).fail_fast().send().await;
+    assert_eq!(answer.unwrap().attempts(), 1);
 }
