@@ -187,7 +187,7 @@ fn report_21_22_23_an_epoch_is_told_by_its_size() {
 }
 
 #[test]
-fn report_31_a_days_wait_is_a_quota() {
+fn report_30_a_days_wait_is_a_quota() {
     let a = answer("spotify", 429, &[("retry-after", "86400")]);
     assert_eq!(a.means(), (Verdict::QuotaExhausted, Some(86_400)));
 }
