@@ -249,7 +249,7 @@ fn sc_p16_a_users_words_are_no_code() {
     let a = answer("shopify", 200, &[])
         .post("/admin/api/graphql.json")
         .json(body);
-    assert_eq!(a.means().0, Verdict::Success);
+    assert_eq!(a.means().0, Verdict::ClientError);
     let body = r#"{"errors":[{"message":"x","extensions":{"code":"THROTTLED"}}]}"#;
     let a = answer("shopify", 200, &[])
         .post("/admin/api/graphql.json")
@@ -424,7 +424,7 @@ fn report_47_errors_in_a_200_are_looked_into() {
     let alone = github(r#"{"errors":[{"message":"no such field"}]}"#);
     assert_eq!(alone, (Verdict::ClientError, Health::Neutral));
     let none = github(r#"{"data":null,"errors":[{"message":"no such field"}]}"#);
-    assert_eq!(none.1, Health::Neutral);
+    assert_eq!(none, (Verdict::ClientError, Health::Neutral));
     let clean = github(r#"{"data":{"viewer":{}}}"#);
     assert_eq!(clean, (Verdict::Success, Health::Success));
 }
