@@ -367,3 +367,32 @@ fn the_server_is_real() {
     scene.run(&["fetch", "list.txt", "--quiet"]);
     assert_eq!(scene.server.read(|t| t.accepted), 3);
 }
+
+/// A 200 that its profile sees through is no item done, whatever `--done-status` says of a 200.
+#[test]
+fn what_hides_in_a_200_is_not_done() {
+    for (code_in_body, outcome, exit) in [(7, "failed", 1), (8, "not_found", 0)] {
+        let hidden = format!("{{\"error\":{code_in_body}}}");
+        let hidden = Answer::new(http::StatusCode::OK, hidden);
+        let scene = Scene::new(Quota::new(1, Reset::Never).refusing_with(hidden));
+        let profile = "[profiles.peer]\nhosts = [\"127.0.0.1\"]\n\
+            rule = [{ json = { \"$.error\" = 7 }, verdict = \"client_error\" },\
+            { json = { \"$.error\" = 8 }, verdict = \"not_found\" }]\n";
+        scene.write("abide.toml", profile);
+        scene.list(3);
+        let args = ["fetch", "list.txt", "--config", "abide.toml"];
+        let out = scene.run(&[&args[..], &["--done-status", "200"]].concat());
+        assert_eq!(code(&out), exit, "{}", err(&out));
+        let results = by_id(&String::from_utf8(out.stdout.clone()).unwrap());
+        assert_eq!((count(&results, "done"), count(&results, outcome)), (1, 2));
+        let reasons: Vec<_> = results
+            .values()
+            .filter_map(|r| r["reason"].as_str())
+            .collect();
+        let expected = match exit {
+            1 => vec!["200 OK: its content says client_error"; 2],
+            _ => vec![],
+        };
+        assert_eq!(reasons, expected);
+    }
+}

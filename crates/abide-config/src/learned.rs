@@ -92,7 +92,7 @@ mod tests {
         ];
         for limit in limits {
             let text = section("api.example.org:8080", &learned(limit));
-            let setup = crate::Setup::from_text("abide.toml", &text, crate::Use::Run);
+            let setup = crate::Setup::from_text("abide.toml", &text, crate::Use::Fetch);
             assert!(setup.is_ok(), "{text}: {:?}", setup.err());
         }
     }

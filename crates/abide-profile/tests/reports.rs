@@ -47,6 +47,13 @@ impl Answer {
         self
     }
 
+    fn body(mut self, kind: &str, body: &str) -> Self {
+        let headers = &mut self.recorded.headers;
+        headers.insert("content-type", kind.parse().unwrap());
+        self.recorded.body = Some(body.as_bytes().to_vec());
+        self
+    }
+
     fn post(mut self, path: &str) -> Self {
         self.recorded.method = Method::POST;
         self.recorded.path = path.to_owned();
@@ -180,7 +187,7 @@ fn report_21_22_23_an_epoch_is_told_by_its_size() {
 }
 
 #[test]
-fn report_31_a_days_wait_is_a_quota() {
+fn report_30_a_days_wait_is_a_quota() {
     let a = answer("spotify", 429, &[("retry-after", "86400")]);
     assert_eq!(a.means(), (Verdict::QuotaExhausted, Some(86_400)));
 }
@@ -242,7 +249,7 @@ fn sc_p16_a_users_words_are_no_code() {
     let a = answer("shopify", 200, &[])
         .post("/admin/api/graphql.json")
         .json(body);
-    assert_eq!(a.means().0, Verdict::Success);
+    assert_eq!(a.means().0, Verdict::ClientError);
     let body = r#"{"errors":[{"message":"x","extensions":{"code":"THROTTLED"}}]}"#;
     let a = answer("shopify", 200, &[])
         .post("/admin/api/graphql.json")
@@ -378,4 +385,87 @@ fn waiting_heals_neither_a_credential_nor_a_mistake_whatever_is_left() {
         assert_eq!(answer("generic", status, &told).means().1, None, "{status}");
     }
     assert_eq!(answer("generic", 404, &told).means().1, Some(9));
+}
+
+#[test]
+fn report_42_plain_words_under_a_429_are_a_limit() {
+    let a = answer("gitlab", 429, &[("retry-after", "30")]).body("text/plain", "Retry later\n");
+    assert_eq!(a.means(), (Verdict::RateLimited, Some(30)));
+    assert!(a.judged().finding.holds);
+}
+
+#[test]
+fn report_44_a_limit_is_one_as_a_page_and_in_json() {
+    let html = answer("generic", 429, &[]).body("text/html", "<html>Slow down</html>");
+    assert_eq!(html.means(), (Verdict::RateLimited, Some(60)));
+    let told = answer("generic", 429, &[]).json(r#"{"error_type":"rate_limit","retry_after":12}"#);
+    assert_eq!(told.means(), (Verdict::RateLimited, Some(12)));
+}
+
+#[test]
+fn report_46_a_page_on_a_graphql_path_is_judged_by_its_status() {
+    for (provider, path) in [("github", "/graphql"), ("gitlab", "/api/graphql")] {
+        let busy = answer(provider, 429, &[]).post(path);
+        let busy = busy.body("text/html", "<html>Too many requests</html>");
+        assert_eq!(busy.means().0, Verdict::RateLimited, "{provider}");
+        let wall = answer(provider, 403, &[("server", "cloudflare")]).post(path);
+        let wall = wall.body("text/html", "<html><h1>Error 1020</h1></html>");
+        assert_eq!(wall.means().0, Verdict::Banned, "{provider}");
+    }
+}
+
+#[test]
+fn report_47_errors_in_a_200_are_looked_into() {
+    let github = |body: &str| {
+        let a = answer("github", 200, &[]).post("/graphql").json(body);
+        let finding = a.judged().finding;
+        (finding.verdict, finding.health)
+    };
+    let alone = github(r#"{"errors":[{"message":"no such field"}]}"#);
+    assert_eq!(alone, (Verdict::ClientError, Health::Neutral));
+    let none = github(r#"{"data":null,"errors":[{"message":"no such field"}]}"#);
+    assert_eq!(none, (Verdict::ClientError, Health::Neutral));
+    let clean = github(r#"{"data":{"viewer":{}}}"#);
+    assert_eq!(clean, (Verdict::Success, Health::Success));
+}
+
+#[test]
+fn report_48_a_limit_under_either_name_and_in_new_words_is_no_data() {
+    for name in ["Note", "Information"] {
+        for words in [
+            "5 calls per minute",
+            "Please slow down.",
+            "words of tomorrow",
+        ] {
+            let body = format!("{{\"{name}\":\"{words}\"}}");
+            let a = answer("alpha-vantage", 200, &[]).json(&body);
+            assert_eq!(a.means().0, Verdict::RateLimited, "{body}");
+        }
+    }
+    let data = answer("alpha-vantage", 200, &[]).json(r#"{"Time Series (Daily)":{}}"#);
+    assert_eq!(data.means().0, Verdict::Success);
+}
+
+#[test]
+fn report_50_maintenance_is_no_empty_list() {
+    let closed = "<html><h1>Civitai is down for maintenance</h1></html>";
+    for status in [200, 503] {
+        let a = answer("civitai", status, &[]).body("text/html", closed);
+        assert_eq!(a.means().0, Verdict::Unavailable, "{status}");
+    }
+    let empty = answer("civitai", 200, &[]).json(r#"{"items":[],"metadata":{}}"#);
+    assert_eq!(empty.means().0, Verdict::Success);
+}
+
+#[test]
+fn report_68_a_ban_in_a_200_is_a_ban() {
+    for body in [
+        r#"<error code="500">banned</error>"#,
+        "<error>Banned</error>",
+    ] {
+        let j = answer("anidb", 200, &[]).body("text/xml", body).judged();
+        assert_eq!(j.finding.verdict, Verdict::Banned);
+        assert!(j.finding.holds && !j.again);
+        assert_eq!(j.scope, Scope::Provider);
+    }
 }

@@ -8,6 +8,7 @@ mod common;
 use std::time::Duration;
 
 use abide::core::Verdict;
+use abide::core::hold::SetBy;
 use abide::core::policy::ProviderPolicy;
 use abide::run::{BulkPolicy, Outcome, Wanted};
 use common::bulk::{run, run_wanted};
@@ -151,4 +152,23 @@ async fn items_taken_in_hand_together_ask_in_the_inputs_order() {
         let order: Vec<String> = peer.seen().into_iter().map(|s| s.path).collect();
         assert_eq!(order, ["/0", "/1", "/2", "/3", "/4", "/5", "/6", "/7"]);
     }
+}
+
+/// What a person holds waits in the run, is shown with its reason, and slows nobody else.
+#[tokio::test]
+async fn sc_h14_a_hold_by_a_person_gates_its_rows_and_is_shown() {
+    let (held, free) = (Peer::saying([reply(200)]), Peer::saying([reply(200)]));
+    let client = client();
+    client.governor().hold(&held.name(), SECOND);
+    let shown = client.governor().held();
+    assert_eq!(shown.len(), 1);
+    assert_eq!(*shown[0].provider, held.name());
+    let hold = shown[0].hold;
+    assert_eq!(hold.set_by, SetBy::Operator);
+    let urls = (0..10).flat_map(|n| [&held, &free].map(|peer| peer.url(&format!("/{n}"))));
+    let urls: Vec<String> = urls.collect();
+    let ran = run(&client, BulkPolicy::default(), &urls).await;
+    assert_eq!(ran.count(Outcome::Done), 20);
+    assert!(held.seen().iter().all(|s| s.at >= hold.until));
+    assert!(free.seen().iter().all(|s| s.at < hold.until));
 }

@@ -73,11 +73,15 @@ impl World {
         Permit::acquire(&shard, &Admission::to(target), &mut call).await
     }
 
-    /// One exchange that fails; whether we are offline then.
+    /// One exchange that fails in the usual way; whether we are offline then.
     async fn fails(&self, host: &str) -> bool {
+        self.fails_as(host, &DEAD).await
+    }
+
+    async fn fails_as(&self, host: &str, how: &Transport) -> bool {
         let mut permit = self.ask(host, 0).await.unwrap();
-        let offline = permit.failed(host, &DEAD);
-        let mut finding = of_transport(&DEAD);
+        let offline = permit.failed(host, how);
+        let mut finding = of_transport(how);
         if offline {
             finding.be_offline();
         }
@@ -256,4 +260,33 @@ async fn the_guard_may_be_switched_off() {
         assert!(!world.fails(host).await);
     }
     answered(world.ask(A, 0).await.unwrap(), A);
+}
+
+/// Who refuses a connection is there; two that nobody can reach are one network, ours.
+#[tokio::test]
+async fn sc_b08_a_refused_connection_is_no_outage_and_two_lost_hosts_are_one() {
+    let of = |kind| Transport { kind, ..DEAD };
+    let world = World::new();
+    for kind in [
+        TransportKind::Refused,
+        TransportKind::Reset,
+        TransportKind::Tls,
+    ] {
+        for host in [A, B, "c.example"] {
+            assert!(!world.fails_as(host, &of(kind)).await, "{kind:?}");
+        }
+    }
+    for kind in [
+        TransportKind::Dns,
+        TransportKind::Timeout,
+        TransportKind::Unreachable,
+    ] {
+        let world = World::new();
+        let first = world.fails_as(A, &of(kind)).await;
+        assert!(!first, "{kind:?}: one host is its own affair");
+        assert!(world.fails_as(B, &of(kind)).await, "{kind:?}");
+    }
+    // No way out of here needs no second witness.
+    let world = World::new();
+    assert!(world.fails_as(A, &of(TransportKind::NoNetwork)).await);
 }

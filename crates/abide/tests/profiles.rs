@@ -5,28 +5,16 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use abide::Client;
 use abide::core::Verdict;
 use abide::core::call::Safety;
 use abide::core::refusal::RefusalKind;
-use abide::profile::Catalogue;
 use abide::run::{BulkPolicy, Outcome, Wanted};
-use abide::{Client, Governor};
-use common::{Peer, ms, now, reply, until};
+use common::{Peer, known_as as client, ms, now, reply, until};
 
 const THROTTLED: &str = r#"{"errors":[{"extensions":{"code":"THROTTLED","wait":0.3}}]}"#;
-
-/// A client that knows the loopback by a profile of these lines.
-fn client(lines: &str) -> Client {
-    let mut all = Catalogue::built_in();
-    let text = format!("name = \"peer\"\nhosts = [\"127.0.0.1\"]\n{lines}");
-    all.add("peer.toml", text).unwrap();
-    let governor = Governor::builder().seed(7).catalogue(Arc::new(all));
-    let governor = governor.build().unwrap();
-    Client::builder().governor(governor).build().unwrap()
-}
 
 #[tokio::test]
 async fn inv11_an_answer_shows_no_secret_that_only_its_profile_knows() {

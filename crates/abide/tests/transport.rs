@@ -4,8 +4,9 @@
 
 mod common;
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::error::Error as _;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,4 +105,34 @@ async fn inv09_a_head_ends_an_outage_whoever_leaves_before_the_body() {
         (RefusalKind::DeadlinePassed, 1)
     );
     assert!(!client.governor().is_offline(), "something answered");
+}
+
+/// Nothing can be sent from an address that is not ours; that lies below the connector's error and
+/// the client's.
+#[tokio::test]
+async fn sc_b10_the_evidence_is_found_however_deep_it_lies() {
+    let peer = Peer::saying([reply(200)]);
+    // Set aside for documentation: no machine has it.
+    let nobodys: IpAddr = "192.0.2.1".parse().unwrap();
+    if TcpListener::bind((nobodys, 0)).is_ok() {
+        // This system lets anybody send from any address.
+        return;
+    }
+    let http = reqwest::Client::builder().local_address(nobodys);
+    let client = Client::builder().http(http).build().unwrap();
+    let t = turned(client.get(&peer.url("/")).attempts(1).send().await);
+    let met = t.transport.unwrap();
+    assert_eq!(
+        (met.phase, met.kind),
+        (Phase::Connect, TransportKind::NoNetwork)
+    );
+    let cause = t.cause.unwrap();
+    assert_eq!(cause.io_kind(), Some(ErrorKind::AddrNotAvailable));
+    let mut below = 0;
+    let mut next = cause.source();
+    while let Some(e) = next {
+        (below, next) = (below + 1, e.source());
+    }
+    assert!(below >= 2, "{below} levels");
+    assert_eq!(peer.requests(), 0);
 }

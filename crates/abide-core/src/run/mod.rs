@@ -16,6 +16,7 @@ mod lookup;
 
 use std::time::Duration;
 
+use http::StatusCode;
 use lane::Lane;
 pub use lane::{Closing, LaneId, Stop};
 pub use lookup::Step;
@@ -79,6 +80,33 @@ pub enum End {
     },
     /// Turned away, after its waits or because they are not affordable.
     Refused(Box<Refusal>),
+}
+
+/// What an answer makes of its item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// It is done.
+    Done,
+    /// There is no such thing.
+    NotFound,
+    /// Neither.
+    Failed,
+}
+
+impl Answered {
+    /// Of an answer that was found to mean `verdict`; `listed` tells whether its status is among
+    /// those that count as done.
+    ///
+    /// A success that hides something else is what it hides. Any other status was listed by
+    /// somebody who knows what it means.
+    pub fn of(status: StatusCode, listed: bool, verdict: Verdict) -> Self {
+        let hides = status.is_success() && verdict != Verdict::Success;
+        match verdict {
+            _ if listed && !hides => Self::Done,
+            Verdict::NotFound => Self::NotFound,
+            _ => Self::Failed,
+        }
+    }
 }
 
 /// What an item does after a refusal.

@@ -170,3 +170,26 @@ fn a_hold_that_is_not_affordable_turns_items_away_instead_of_waiting() {
     }
     assert_eq!(run.stop(lane).unwrap().retry_at, Some(at(3600)));
 }
+
+#[test]
+fn an_answer_that_hides_something_is_what_it_hides() {
+    use Answered::{Done, Failed, NotFound};
+    let of = |status: u16, listed, verdict| {
+        Answered::of(StatusCode::from_u16(status).unwrap(), listed, verdict)
+    };
+    for (status, listed, verdict, ended) in [
+        (200, true, Verdict::Success, Done),
+        (200, true, Verdict::NotFound, NotFound),
+        (200, true, Verdict::ClientError, Failed),
+        (200, true, Verdict::AuthError, Failed),
+        (202, false, Verdict::Success, Failed),
+        (404, false, Verdict::NotFound, NotFound),
+        (404, true, Verdict::NotFound, Done),
+        (400, true, Verdict::ClientError, Done),
+        (400, false, Verdict::ClientError, Failed),
+        (304, true, Verdict::Success, Done),
+    ] {
+        let told = of(status, listed, verdict);
+        assert_eq!(told, ended, "{status} {listed} {verdict}");
+    }
+}

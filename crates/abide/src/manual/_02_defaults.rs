@@ -44,6 +44,7 @@
 //! | `hold.on` | none | one broken server behind a balancer must not stop the rest |
 //! | `hold.floor` | 0 s | the provider's word counts |
 //! | `hold.max` | 31 days | a longer ask is a mistake of unit; it is told all the same |
+//! | `hold.ban` | 1 day | after a ban that names no end: asking sooner makes it longer, and a person may lift it |
 //! | `hint.zero` | 1 s | `Retry-After: 0`, taken at its word, is a hot loop |
 //! | `quota.from`, `quota.to` | 6 h, 31 days | an ask between them is a quota, not waited for |
 //! | `probe.lease` | 1 min | longer than any answer takes; a lost probe costs no more |
@@ -64,6 +65,7 @@
 //!
 //! | knob | default | in a run | why |
 //! |---|---|---|---|
+//! | `breaker.enabled` | on | the same | a broken provider heals sooner unasked |
 //! | `breaker.failures` | 5 in a row | the same | fewer are bad luck, more are a habit |
 //! | `breaker.ratio` | half of at least 20 in 30 s | the same | half is no accident any more |
 //! | `breaker.open` | 30 s, doubling up to 5 min | 1 s up to 1 min | a run asks sooner |

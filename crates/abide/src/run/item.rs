@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use abide_core::call::{Call, Safety};
 use abide_core::refusal::RefusalKind;
-use abide_core::run::{End, Item, LaneId, Turn};
+use abide_core::run::{Answered, End, Item, LaneId, Turn};
 use abide_core::{Finding, Instant, Scope, Verdict};
 use bytes::Bytes;
 
@@ -252,16 +252,16 @@ fn answered<S: Source, K: Sink>(
 ) -> (Report, End) {
     let status = response.status();
     let verdict = response.finding().verdict;
-    let outcome = if driver.policy.is_done(status) {
-        Outcome::Done
-    } else if verdict == Verdict::NotFound {
-        Outcome::NotFound
-    } else {
-        Outcome::Failed
+    let listed = driver.policy.is_done(status);
+    let outcome = match Answered::of(status, listed, verdict) {
+        Answered::Done => Outcome::Done,
+        Answered::NotFound => Outcome::NotFound,
+        Answered::Failed => Outcome::Failed,
     };
     let reason = (outcome == Outcome::Failed).then(|| match verdict {
         Verdict::AuthError => format!("{status}: the credential or permission was refused"),
         Verdict::Success => format!("{status} does not count as done"),
+        _ if listed => format!("{status}: its content says {verdict}"),
         _ => status.to_string(),
     });
     let content_type = response.headers().get(http::header::CONTENT_TYPE);

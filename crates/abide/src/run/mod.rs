@@ -186,7 +186,8 @@ pub struct BulkPolicy {
     /// The largest body, in bytes; a larger one fails its item, saying so. Default 64 MiB, since
     /// bodies are kept in memory until they are written.
     pub max_body: u64,
-    /// Statuses that count as done. Default all 2xx.
+    /// Statuses that count as done. Default all 2xx; one that hides something else (a mistake, an
+    /// absence, a refusal, by the provider's profile) ends its item as that.
     pub done: Vec<(u16, u16)>,
 }
 
@@ -226,6 +227,7 @@ impl BulkPolicy {
         self.of(provider).map_or(&self.call, |(_, call)| call)
     }
 
+    /// Whether a status is among those that count as done.
     pub(crate) fn is_done(&self, status: StatusCode) -> bool {
         self.done
             .iter()

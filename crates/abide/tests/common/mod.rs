@@ -10,6 +10,7 @@ pub(crate) mod bulk;
 mod peer;
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use abide::core::classify::{ClassifyPolicy, HintZero};
 use abide::core::control::Adaptive;
 use abide::core::ladder::Ladder;
 use abide::core::policy::ProviderPolicy;
+use abide::profile::Catalogue;
 use abide::{Client, Error, Governor, TurnedAway};
 
 #[allow(unused_imports, reason = "each test binary uses its own part")]
@@ -64,6 +66,20 @@ pub(crate) fn hasty_call() -> CallPolicy {
     let mut call = CallPolicy::default();
     call.backoff.base = ms(1);
     call
+}
+
+/// A client that knows the loopback by a profile of these lines, and is hasty about calls of its
+/// own.
+pub(crate) fn known_as(lines: &str) -> Client {
+    let mut all = Catalogue::built_in();
+    let text = format!("name = \"peer\"\nhosts = [\"127.0.0.1\"]\n{lines}");
+    all.add("peer.toml", text).unwrap();
+    let governor = Governor::builder().seed(7).catalogue(Arc::new(all));
+    Client::builder()
+        .governor(governor.build().unwrap())
+        .call(hasty_call())
+        .build()
+        .unwrap()
 }
 
 /// What the caller was told instead of an answer.
