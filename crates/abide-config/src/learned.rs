@@ -20,7 +20,17 @@ pub fn section(provider: &str, learned: &Learned) -> String {
         Limit::AtOnce { count } => format!("concurrency = {count}\n"),
         _ => String::new(),
     };
-    format!("# {learned}\n[providers.{provider:?}]\n{lines}")
+    format!("# {learned}\n{}{lines}", head(provider))
+}
+
+/// The head of a provider's section. An origin that nobody knew gets a name made of its host's.
+fn head(provider: &str) -> String {
+    if !provider.contains(['.', ':', '[']) {
+        return format!("[providers.{provider}]\n");
+    }
+    let kept = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let name: String = provider.chars().map(kept).take(64).collect();
+    format!("[providers.{name}]\nhosts = [{provider:?}]\n")
 }
 
 /// So many in a time that makes them whole, or nearly, and never more.
@@ -69,7 +79,7 @@ mod tests {
         assert_eq!(
             text,
             "# looks like 100 requests per 2s, fixed window; 3 refusals spent to learn it\n\
-             [providers.\"api.example.org\"]\nlimits = [\"100/2s\"]\n"
+             [providers.api-example-org]\nhosts = [\"api.example.org\"]\nlimits = [\"100/2s\"]\n"
         );
     }
 

@@ -158,6 +158,7 @@ impl View<'_> {
         self.put("breaker.at_least", &mut b.at_least);
         self.put("breaker.window", &mut b.window);
         self.put("breaker.open", &mut b.open);
+        self.put("breaker.growth", &mut b.growth);
         self.put("breaker.open_max", &mut b.open_max);
         self.put("breaker.probe_lease", &mut b.probe_lease);
         Some(b)

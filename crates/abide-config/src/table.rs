@@ -401,8 +401,15 @@ pub const KNOBS: &[Knob] = &[
         Kind::Duration(MILLI, DAY),
         "30s",
         "1s",
-        "How long it opens first, doubling from then on; a run asks sooner, since it would rather \
-         wait than fail items.",
+        "How long it opens first; a run asks sooner, since it would rather wait than fail items.",
+    ),
+    both(
+        "breaker.growth",
+        Kind::Number(1.0, 100.0),
+        "2",
+        "1.25",
+        "How much longer it opens each time; a run has nothing else to do, and finds a provider \
+         healed within a quarter of the time it was down.",
     ),
     both(
         "breaker.open_max",
