@@ -28,7 +28,13 @@ fn head(provider: &str) -> String {
     if !provider.contains(['.', ':', '[']) {
         return format!("[providers.{provider}]\n");
     }
-    let kept = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let kept = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '-'
+        }
+    };
     let name: String = provider.chars().map(kept).take(64).collect();
     format!("[providers.{name}]\nhosts = [{provider:?}]\n")
 }

@@ -113,11 +113,12 @@ impl Gate {
                 l.order = order.max(l.order);
             }
             _ => {
-                *left = Some(Left {
+                let new = Left {
                     units,
                     order,
                     until,
-                })
+                };
+                *left = Some(new);
             }
         }
     }

@@ -105,7 +105,7 @@ impl Look<'_> {
         }
         let (least, most) = bounds?;
         let (burst, roundness) =
-            prior::likeliest_count(least, most).unwrap_or((least.max(1.0), 3.0));
+            prior::likeliest_count(least, most).unwrap_or_else(|| (least.max(1.0), 3.0));
         Some(Fit {
             model: Model::Bucket { rate, burst },
             cost: cost + 0.5 * roundness,

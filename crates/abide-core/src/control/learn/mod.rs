@@ -182,17 +182,6 @@ impl Learner {
             self.struck.clear();
             fits = self.look();
         }
-        if std::env::var("T").is_ok() {
-            eprintln!(
-                "rate {:.1} calm {:?} refusals {:?}",
-                self.rate,
-                self.calm,
-                self.history.evidence().refused.len()
-            );
-            for f in fits.iter().take(3) {
-                eprintln!("   {} cost {:.2} most {:.1}", f.model, f.cost, f.most);
-            }
-        }
         self.choose(fits);
         self.climbing = self.best.is_none();
     }
