@@ -5,6 +5,7 @@
 //! never happen (bans, lost items, sends inside a hold). The oracle is the simulated provider's
 //! own arithmetic; nobody who is measured knows it.
 
+mod limits;
 mod measure;
 mod offgrid;
 mod row;
@@ -12,6 +13,7 @@ mod scenario;
 mod table;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use abide_core::control::Adaptive;
 use anyhow::{Result, bail};
@@ -73,7 +75,7 @@ impl Controller {
     }
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     let args = Args::parse();
     if !args.in_virtual_time {
         bail!("say --virtual");
@@ -100,8 +102,8 @@ fn main() -> Result<()> {
     if let Some(file) = &args.json {
         table::write(file, &rows)?;
     }
-    if args.check {
-        table::check(&rows)?;
+    if args.check && !table::check(&rows) {
+        return Ok(ExitCode::FAILURE);
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! A row of the table: medians of what varies, the worst of what must never happen.
 
-use abide_sim::world::Report;
+use abide_sim::world::{Ending, Report};
 use serde::Serialize;
 
 /// One scenario under one controller.
@@ -22,8 +22,16 @@ pub(crate) struct Row {
     pub(crate) peak_burst_after_hold: u64,
     /// `seconds / oracle_seconds`, the median of the runs' own ratios.
     pub(crate) ratio: f64,
+    /// Skipped items that were told when to come back.
+    pub(crate) told: u64,
     /// Items reported done that the provider never accepted.
     pub(crate) never_accepted: u64,
+    /// How long interactive items took, in round trips, at the 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) interactive_p99_trips: Option<f64>,
+    /// The part that bulk got of what interactive items left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bulk_share: Option<f64>,
 }
 
 impl Row {
@@ -49,10 +57,18 @@ impl Row {
             peak_burst_after_hold: middle(&|r| {
                 r.sites.iter().map(|s| s.peak_burst).max().unwrap_or(0)
             }),
+            told: middle(&told),
             ratio: seconds(&Report::times_oracle),
             never_accepted: worst(&|r| r.sites.iter().map(|s| s.never_accepted).sum()),
+            interactive_p99_trips: None,
+            bulk_share: None,
         }
     }
+}
+
+fn told(report: &Report) -> u64 {
+    let told = |e: &Ending| matches!(e, Ending::Skipped { retry_at, .. } if retry_at.is_some());
+    report.endings.iter().flatten().filter(|e| told(e)).count() as u64
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -38,8 +38,7 @@ impl Scenario {
             Some(base) => (base, true),
             None => (name, false),
         };
-        let off = base.strip_prefix('z').and_then(|n| n.parse().ok());
-        let off = off.filter(|n| (1..=10).contains(n)).map(OffGrid::numbered);
+        let off = OffGrid::number(base).map(OffGrid::numbered);
         let found = off.is_some() || base == "k3" || scenarios::NAMES.contains(&base);
         if !found || (known && !matches!(base, "a" | "b" | "c" | "d" | "e")) {
             bail!("no scenario `{name}`; there are {}", names().join(", "));

@@ -76,7 +76,6 @@ impl Wire {
         events: &mut Events,
         rng: &mut Rng,
     ) {
-        if std::env::var("T").is_ok() { eprintln!("send {:.4}", now.since(Instant::ORIGIN).as_secs_f64()); }
         let id = self.providers[site].send(now, Request::item(item.to_string()));
         self.next += 1;
         let trip = self.next;
