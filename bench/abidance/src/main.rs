@@ -57,6 +57,8 @@ enum Controller {
     Abide,
     /// Additive increase, multiplicative decrease.
     Aimd,
+    /// TCP's, on a rate.
+    Cubic,
 }
 
 impl Controller {
@@ -64,6 +66,7 @@ impl Controller {
         match self {
             Self::Abide => Adaptive::default(),
             Self::Aimd => Adaptive::Aimd,
+            Self::Cubic => Adaptive::Cubic,
         }
     }
 
@@ -71,6 +74,7 @@ impl Controller {
         match self {
             Self::Abide => "abide",
             Self::Aimd => "aimd",
+            Self::Cubic => "cubic",
         }
     }
 }

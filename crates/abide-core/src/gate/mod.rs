@@ -170,13 +170,7 @@ impl Gate {
     /// What a request of `cost` waits for, were it first in line; one that is not `paced` waits
     /// for nothing that is our plan.
     #[inline]
-    pub(crate) fn block(
-        &self,
-        now: Instant,
-        cost: u32,
-        paced: bool,
-        policy: &GatePolicy,
-    ) -> Block {
+    pub(crate) fn block(&self, now: Instant, cost: u32, paced: bool, policy: &GatePolicy) -> Block {
         if let Some(h) = &self.hold
             && h.is_active(now)
         {

@@ -110,7 +110,13 @@ impl Gate {
                 l.units = if risen { units } else { l.units.min(units) };
                 l.order = order.max(l.order);
             }
-            _ => *left = Some(Left { units, order, until }),
+            _ => {
+                *left = Some(Left {
+                    units,
+                    order,
+                    until,
+                })
+            }
         }
     }
 
