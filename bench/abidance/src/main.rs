@@ -19,6 +19,7 @@ use abide_core::control::Adaptive;
 use anyhow::{Result, bail};
 use clap::{Parser, ValueEnum};
 
+use crate::measure::Setup;
 use crate::scenario::Scenario;
 
 /// How close a client comes to the fastest schedule a provider permits.
@@ -93,11 +94,14 @@ fn main() -> Result<ExitCode> {
     for name in &names {
         let scenario = Scenario::named(name)?;
         for controller in &args.controller {
+            let setup = Setup {
+                items: args.items,
+                width: args.concurrency,
+                adaptive: controller.adaptive(),
+                watched: false,
+            };
             let runs: Vec<_> = (0..args.seeds)
-                .map(|seed| {
-                    let adaptive = controller.adaptive();
-                    measure::run(&scenario, args.items, args.concurrency, &adaptive, seed)
-                })
+                .map(|seed| measure::run(&scenario, &setup, seed))
                 .collect();
             rows.push(row::Row::of(name, controller.name(), args.items, &runs));
             table::line(rows.last());

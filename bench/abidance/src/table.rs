@@ -12,8 +12,12 @@ use crate::row::Row;
 /// One line a row.
 pub(crate) fn line(row: Option<&Row>) {
     let Some(r) = row else { return };
+    let mixed = match (r.interactive_p99_trips, r.bulk_share) {
+        (Some(trips), Some(share)) => format!("  interactive {trips:.2} trips  bulk {share:.3}"),
+        _ => String::new(),
+    };
     println!(
-        "{:9} {:6} {:6.3} x  {:8.2} s of {:8.2}  refused {:4}  done {:5} skipped {:4} failed {:3}  inside {} lost {} bans {} burst {}",
+        "{:10} {:6} {:6.3} x  {:8.2} s of {:8.2}  refused {:4}  done {:5} skipped {:4} failed {:3}  inside {} lost {} bans {} burst {}{mixed}",
         r.scenario,
         r.controller,
         r.ratio,
