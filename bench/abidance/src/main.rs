@@ -5,6 +5,7 @@
 //! never happen (bans, lost items, sends inside a hold). The oracle is the simulated provider's
 //! own arithmetic; nobody who is measured knows it.
 
+mod charts;
 mod limits;
 mod measure;
 mod offgrid;
@@ -46,6 +47,9 @@ struct Args {
     /// Write the rows here.
     #[arg(long)]
     json: Option<PathBuf>,
+    /// Draw the first run of each row into this directory.
+    #[arg(long)]
+    charts: Option<PathBuf>,
     /// Fail when a row misses what it must reach.
     #[arg(long)]
     check: bool,
@@ -98,11 +102,14 @@ fn main() -> Result<ExitCode> {
                 items: args.items,
                 width: args.concurrency,
                 adaptive: controller.adaptive(),
-                watched: false,
+                watched: args.charts.is_some(),
             };
             let runs: Vec<_> = (0..args.seeds)
                 .map(|seed| measure::run(&scenario, &setup, seed))
                 .collect();
+            if let (Some(dir), Some(first)) = (&args.charts, runs.first()) {
+                charts::draw(dir, name, controller.name(), &first.report)?;
+            }
             rows.push(row::Row::of(name, controller.name(), args.items, &runs));
             table::line(rows.last());
         }

@@ -20,6 +20,13 @@ pub struct Mark {
     pub seen: Seen,
 }
 
+impl Mark {
+    /// Something that happened at `at`.
+    pub const fn new(at: Instant, seen: Seen) -> Self {
+        Self { at, seen }
+    }
+}
+
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
