@@ -85,7 +85,7 @@ fn percentile(mut values: Vec<f64>, part: f64) -> Option<f64> {
     values.get(values.len().checked_sub(above + 1)?).copied()
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut all: Vec<f64> = values.collect();
     all.sort_by(f64::total_cmp);
     match all.len() {

@@ -86,6 +86,23 @@ impl Scenario {
         })
     }
 
+    /// Its name among the simulator's own, where there is a provider of that kind.
+    #[cfg(feature = "real")]
+    pub(crate) fn like(&self) -> &'static str {
+        let base = match OffGrid::number(&self.base) {
+            Some(number) => OffGrid::relative(number),
+            None => self.base.as_str(),
+        };
+        let names = scenarios::NAMES.iter();
+        names.copied().find(|name| *name == base).unwrap_or("a")
+    }
+
+    /// Whether what it tells the client holds on any clock.
+    #[cfg(feature = "real")]
+    pub(crate) fn is_timeless(&self) -> bool {
+        self.kind == Kind::Plain && !(self.known && self.base == "b")
+    }
+
     /// What the provider does.
     pub(crate) fn policy(&self, seed: u64) -> Box<dyn Policy> {
         if let Some(off) = &self.off {
