@@ -9,6 +9,9 @@ use abide_sim::world::{Mark, Report, Seen};
 use anyhow::{Context, Result, anyhow};
 use plotters::prelude::*;
 
+/// Seconds, requests.
+type Point = (f64, f64);
+
 const SIZE: (u32, u32) = (900, 420);
 const HELD: RGBColor = RGBColor(235, 220, 170);
 const ACCEPTED: RGBColor = RGBColor(30, 100, 180);
@@ -86,7 +89,7 @@ fn svg(
 }
 
 /// Requests accepted by then, and where on that line some were refused.
-fn answers(timeline: &[Mark]) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
+fn answers(timeline: &[Mark]) -> (Vec<Point>, Vec<Point>) {
     let (mut accepted, mut refused) = (vec![(0.0, 0.0)], Vec::new());
     let mut count = 0.0;
     for mark in timeline {

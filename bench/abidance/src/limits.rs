@@ -122,12 +122,22 @@ fn bound(scenario: &str, items: u32) -> Bound {
     bound
 }
 
+/// To three places, without what is not needed.
+fn short(n: f64) -> f64 {
+    (n * 1_000.0).round() / 1_000.0
+}
+
 /// What a row misses, in words.
 pub(crate) fn misses(row: &Row) -> Vec<String> {
     let mut all = Vec::new();
     let mut most = |what: &str, is: f64, bound: Option<f64>| {
         if let Some(bound) = bound.filter(|b| is > *b) {
-            all.push(format!("{}: {what} {is}, at most {bound}", row.scenario));
+            all.push(format!(
+                "{}: {what} {}, at most {}",
+                row.scenario,
+                short(is),
+                short(bound)
+            ));
         }
     };
     let count = |n: u64| n as f64;
@@ -142,8 +152,7 @@ pub(crate) fn misses(row: &Row) -> Vec<String> {
         return all;
     }
     let bound = bound(&row.scenario, row.items);
-    let ratio = (row.ratio * 1_000.0).round() / 1_000.0;
-    most("times the fastest", ratio, bound.ratio);
+    most("times the fastest", short(row.ratio), bound.ratio);
     most("refused", count(row.refused), bound.refused.map(count));
     most("requests", count(row.requests), bound.requests.map(count));
     most("bans", count(row.bans), (!bound.banned).then_some(0.0));
@@ -152,7 +161,12 @@ pub(crate) fn misses(row: &Row) -> Vec<String> {
     }
     let mut least = |what: &str, is: f64, bound: Option<f64>| {
         if let Some(bound) = bound.filter(|b| is < *b) {
-            all.push(format!("{}: {what} {is}, at least {bound}", row.scenario));
+            all.push(format!(
+                "{}: {what} {}, at least {}",
+                row.scenario,
+                short(is),
+                short(bound)
+            ));
         }
     };
     least("done", count(row.done), bound.done.map(count));
