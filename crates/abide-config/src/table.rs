@@ -172,10 +172,10 @@ pub const KNOBS: &[Knob] = &[
     ),
     knob(
         "pace.adaptive",
-        Kind::Choice(&["auto", "on", "interval", "off"]),
+        Kind::Choice(&["auto", "on", "cubic", "interval", "off"]),
         "auto",
-        "Learn a pace from refusals: on infers the limit and keeps to it, interval \
-         backs away in the known steps of `pace.interval`; auto is on where neither `rate` nor \
+        "Learn a pace from refusals: on infers the limit and keeps to it, cubic looks for the \
+         highest rate as TCP does, to compare with, interval backs away in the known steps of `pace.interval`; auto is on where neither `rate` nor \
          `limits` is known, nor a limit that the provider itself documents: a learned pace on top \
          of one only wastes what is allowed.",
     ),

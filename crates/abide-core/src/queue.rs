@@ -31,6 +31,13 @@ impl Urgency {
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Units of a bucket that it leaves to whoever is more urgent, so that somebody at the screen
+    /// does not wait for the next: bulk uses up all that comes, and is no slower for one less.
+    #[inline]
+    pub(crate) const fn leaves(self) -> u32 {
+        (self.0 >= Self::BULK.0) as u32
+    }
 }
 
 impl Default for Urgency {

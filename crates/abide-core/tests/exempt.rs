@@ -8,6 +8,7 @@ use abide_core::gate::{GateKey, GateSet, GateSpec};
 use abide_core::pace::{Gcra, Window};
 use abide_core::policy::ProviderPolicy;
 use abide_core::provider::{Action, Admit, Outcome, Pass, Provider, Request, Start, Ticket};
+use abide_core::queue::Urgency;
 use abide_core::{Finding, Instant, Scope, Verdict};
 
 fn at(s: u64) -> Instant {
@@ -134,4 +135,32 @@ fn an_open_breaker_is_for_all() {
         panic!("the breaker is open");
     };
     assert_eq!(refusal.retry_at, Some(at(30)));
+}
+
+#[test]
+fn bulk_leaves_a_unit_of_a_bucket_to_whoever_is_more_urgent() {
+    let mut policy = ProviderPolicy::default();
+    policy.provider.gentle = false;
+    policy.provider.windows = vec![Window::Gcra(Gcra::new(Duration::from_secs(10), 3))];
+    let mut m = Provider::new(policy, 1);
+    let gates = m.gates(at(100), [&GateSpec::new(GateKey(1), Scope::Provider)]);
+    let mut bulk = Request::new(gates);
+    bulk.urgency = Urgency::BULK;
+    let mut urgent = Request::new(gates);
+    urgent.urgency = Urgency::INTERACTIVE;
+    for _ in 0..2 {
+        let pass = go(&mut m, at(100), &bulk);
+        m.settle(at(100), pass, &Outcome::Answered(Finding::success()));
+    }
+    let ticket = waits(&mut m, at(100), &bulk);
+    let pass = go(&mut m, at(101), &urgent);
+    m.settle(at(101), pass, &Outcome::Answered(Finding::success()));
+    // What was taken meanwhile comes back first, and then bulk has every unit that comes.
+    m.wake(at(119));
+    assert_eq!(granted(&mut m, at(119)), []);
+    m.wake(at(120));
+    assert_eq!(granted(&mut m, at(120)), [ticket]);
+    let ticket = waits(&mut m, at(120), &bulk);
+    m.wake(at(130));
+    assert_eq!(granted(&mut m, at(130)), [ticket]);
 }

@@ -167,10 +167,16 @@ impl Gate {
         held.max(self.breaker.as_ref().and_then(|b| b.open_until(now)))
     }
 
-    /// What a request of `cost` waits for, were it first in line; one that is not `paced` waits
-    /// for nothing that is our plan.
+    /// What a request of `cost` waits for, were it first in line, that leaves `kept` units to
+    /// others; one that is not `paced` waits for nothing that is our plan.
     #[inline]
-    pub(crate) fn block(&self, now: Instant, cost: u32, paced: bool, policy: &GatePolicy) -> Block {
+    pub(crate) fn block(
+        &self,
+        now: Instant,
+        (cost, kept): (u32, u32),
+        paced: bool,
+        policy: &GatePolicy,
+    ) -> Block {
         if let Some(h) = &self.hold
             && h.is_active(now)
         {
@@ -200,7 +206,7 @@ impl Gate {
         {
             return Block::Lease;
         }
-        let at = self.pace.earliest(cost);
+        let at = self.pace.earliest_leaving(cost, kept);
         if at > now {
             Block::Until(at)
         } else {
@@ -210,7 +216,7 @@ impl Gate {
 
     /// Whether a request of `cost` may pass and there is nothing here to be minded but the pace.
     #[inline]
-    pub(crate) fn lets_pass(&self, now: Instant, cost: u32) -> bool {
+    pub(crate) fn lets_pass(&self, now: Instant, (cost, kept): (u32, u32)) -> bool {
         self.alias.is_none()
             && self.inflight.has_room()
             && !self.provisional
@@ -220,16 +226,20 @@ impl Gate {
             && self.lease.is_none()
             && self.queue.is_empty()
             && cost <= self.pace.size()
-            && self.pace.earliest(cost) <= now
+            && self.pace.earliest_leaving(cost, kept) <= now
     }
 
     /// When the slot that is free at `now` for somebody who stands here `since` was due: a wake
     /// may be late, and then the pace catches up, but nobody is owed a slot that a hold, the
     /// wire or an empty lease kept shut.
     #[inline]
-    pub(crate) fn slot(&self, now: Instant, cost: u32, since: Instant) -> Instant {
+    pub(crate) fn slot(&self, now: Instant, (cost, kept): (u32, u32), since: Instant) -> Instant {
         let held = self.hold.as_ref().map_or(Instant::ORIGIN, |h| h.until);
-        let due = self.pace.earliest(cost).max(since).max(self.free_at);
+        let due = self
+            .pace
+            .earliest_leaving(cost, kept)
+            .max(since)
+            .max(self.free_at);
         due.max(held).max(now.before(CATCH_UP)).min(now)
     }
 

@@ -211,6 +211,23 @@ impl Pace {
         at
     }
 
+    /// As [`earliest`](Self::earliest), where `kept` units of what buckets have saved up are left
+    /// there; those that do not hold so much are not.
+    #[inline]
+    pub(crate) fn earliest_leaving(&self, cost: u32, kept: u32) -> Instant {
+        let mut at = self.earliest(cost);
+        if kept == 0 {
+            return at;
+        }
+        let wanted = cost.saturating_add(kept);
+        for w in self.windows.iter() {
+            if matches!(w, Window::Gcra(w) if w.size() >= u64::from(wanted)) {
+                at = at.max(w.earliest(wanted, self.lag));
+            }
+        }
+        at
+    }
+
     /// Pays for a send at `now` in a slot that was `due` then or a little earlier: a wake that
     /// came late does not push the later slots back. Returns whether stored counts must be
     /// written.

@@ -107,9 +107,10 @@ impl Provider {
             return None;
         }
         let ids = request.gates.ids();
+        let price = (request.cost, request.urgency.leaves());
         for id in ids {
             let gate = self.gates.get(id.index as usize)?;
-            if gate.generation != id.generation || !gate.lets_pass(now, request.cost) {
+            if gate.generation != id.generation || !gate.lets_pass(now, price) {
                 return None;
             }
         }

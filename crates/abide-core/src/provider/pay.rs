@@ -15,6 +15,7 @@ impl Provider {
     pub(super) fn charge(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
         let e = &self.entries[slot];
         let (set, len, paced) = (e.set, e.len(), e.paced);
+        let kept = e.urgency.leaves();
         let mut together = [0; MAX_GATES];
         let mut rare: Option<Box<Rare>> = None;
         let lag = self.trip.lag();
@@ -33,7 +34,7 @@ impl Provider {
             let mut store = false;
             if paced {
                 let due = match stood {
-                    Some((at, since)) if at == g => gate.slot(now, cost, since),
+                    Some((at, since)) if at == g => gate.slot(now, (cost, kept), since),
                     _ => now,
                 };
                 gate.free_at = due;

@@ -6,7 +6,7 @@ use abide_core::{Instant, Scope};
 
 use super::gate::Wait;
 use super::ranks::NaiveRank;
-use super::{Asked, Model, NaiveCall, Place, Said, Told};
+use super::{Asked, Model, NaiveCall, Place, Said, Told, price};
 
 impl Model {
     pub(crate) fn admit(&mut self, now: u64, a: &Asked) -> Said {
@@ -76,7 +76,8 @@ impl Model {
             return Said::Waiting;
         }
         if set.iter().all(|g| {
-            self.line(*g).is_empty() && self.wait(now, *g, a.cost, a.paced) == Wait::Nothing
+            self.line(*g).is_empty()
+                && self.wait(now, *g, price(a.cost, a.urgency), a.paced) == Wait::Nothing
         }) {
             call.rank = self.ranks.newcomer(a.urgency);
             call.rank.paced = a.paced;

@@ -6,7 +6,8 @@ use abide_core::gate::Lately;
 use abide_core::hold::HoldId;
 use abide_core::{Ask, Instant, Scope, Verdict};
 
-use super::window::{NaiveWindow, Spacing};
+use super::Price;
+use super::window::{Limit, NaiveWindow, Spacing};
 
 /// A closing.
 #[derive(Clone, Copy, Debug)]
@@ -184,10 +185,19 @@ impl NaiveGate {
         windows.max().unwrap_or(0).max(spacing)
     }
 
+    /// As [`earliest`](Self::earliest), where something of each bucket that holds so much is left.
+    fn earliest_leaving(&self, (cost, kept): Price) -> u64 {
+        let buckets = self.windows.iter().filter(|w| {
+            matches!(w.limit(), Limit::Bucket { burst, .. } if kept > 0 && *burst >= cost + kept)
+        });
+        let leaving = buckets.map(|w| w.earliest(cost + kept));
+        leaving.max().unwrap_or(0).max(self.earliest(cost))
+    }
+
     /// When the slot now free was due, for somebody who stands here `since`.
-    pub(crate) fn slot(&self, now: u64, cost: u64, since: u64) -> u64 {
+    pub(crate) fn slot(&self, now: u64, price: Price, since: u64) -> u64 {
         let held = self.hold.map_or(0, |h| h.until);
-        let due = [self.earliest(cost), since, self.free_at, held];
+        let due = [self.earliest_leaving(price), since, self.free_at, held];
         let due = due.into_iter().max().unwrap_or(0);
         due.max(now.saturating_sub(50_000_000)).min(now)
     }
@@ -208,9 +218,9 @@ impl NaiveGate {
             .is_some_and(|l| l.permits < cost || now >= l.until)
     }
 
-    /// When time alone will let a request of `cost` pass; `None` if it takes an event.
-    pub(crate) fn opens(&self, now: u64, cost: u64, out: u32, paced: bool) -> Option<u64> {
-        if self.is_crowded(out) || (paced && self.is_unlent(now, cost)) {
+    /// When time alone will let a request of that price pass; `None` if it takes an event.
+    pub(crate) fn opens(&self, now: u64, price: Price, out: u32, paced: bool) -> Option<u64> {
+        if self.is_crowded(out) || (paced && self.is_unlent(now, price.0)) {
             return None;
         }
         let breaker = self
@@ -226,12 +236,16 @@ impl NaiveGate {
             lapses.max(e.not_before)
         });
         let held = self.hold.map_or(0, |h| h.until);
-        let pace = if paced { self.earliest(cost) } else { 0 };
+        let pace = if paced {
+            self.earliest_leaving(price)
+        } else {
+            0
+        };
         Some(held.max(trial).max(probe).max(pace))
     }
 
-    /// What a request of `cost` waits for with `out` requests on the wire.
-    pub(crate) fn wait(&self, now: u64, cost: u64, out: u32, paced: bool) -> Wait {
+    /// What a request of that price waits for with `out` requests on the wire.
+    pub(crate) fn wait(&self, now: u64, price: Price, out: u32, paced: bool) -> Wait {
         if let Some(until) = self.closed_until(now) {
             let held = self.held(now).map(|h| h.until);
             return Wait::Until(held.unwrap_or(until));
@@ -254,10 +268,10 @@ impl NaiveGate {
         if !paced {
             return Wait::Nothing;
         }
-        if self.is_unlent(now, cost) {
+        if self.is_unlent(now, price.0) {
             return Wait::Lease;
         }
-        let at = self.earliest(cost);
+        let at = self.earliest_leaving(price);
         if at > now {
             Wait::Until(at)
         } else {

@@ -127,6 +127,20 @@ pub(crate) struct Model {
     pub(crate) lifted: Vec<(u64, u64)>,
 }
 
+/// What a request costs, and what it leaves of a bucket to those more urgent.
+pub(crate) type Price = (u64, u64);
+
+/// Bulk leaves one.
+pub(crate) fn price(cost: u64, urgency: u8) -> Price {
+    (cost, u64::from(urgency >= 6))
+}
+
+impl NaiveCall {
+    pub(crate) fn price(&self) -> Price {
+        price(self.cost, self.urgency)
+    }
+}
+
 impl Model {
     pub(crate) fn gate(&self, mut g: usize) -> usize {
         while let Some(next) = self.gates[g].alias {
@@ -143,8 +157,8 @@ impl Model {
         paid.filter(|p| *p == g).count() as u32
     }
 
-    pub(crate) fn wait(&self, now: u64, g: usize, cost: u64, paced: bool) -> Wait {
-        self.gates[g].wait(now, cost, self.out_at(g), paced)
+    pub(crate) fn wait(&self, now: u64, g: usize, price: Price, paced: bool) -> Wait {
+        self.gates[g].wait(now, price, self.out_at(g), paced)
     }
 
     pub(crate) fn waits(&self, c: &NaiveCall) -> Option<usize> {
@@ -183,7 +197,7 @@ impl Model {
         set.iter().map(|g| self.gate(*g)).find(|g| {
             Some(*g) != from
                 && (self.is_behind(*g, rank)
-                    || self.wait(now, *g, cost, rank.paced) != Wait::Nothing)
+                    || self.wait(now, *g, price(cost, rank.urgency), rank.paced) != Wait::Nothing)
         })
     }
 
@@ -191,8 +205,9 @@ impl Model {
     pub(crate) fn next_wake(&self, now: u64) -> Option<u64> {
         let heads = (0..self.gates.len()).filter_map(|g| {
             let head = *self.line(g).first()?;
-            let (cost, paced) = (self.calls[head].cost, self.calls[head].paced);
-            self.gates[g].opens(now, cost, self.out_at(g), paced)
+            let head = &self.calls[head];
+            let (price, paced) = (head.price(), head.paced);
+            self.gates[g].opens(now, price, self.out_at(g), paced)
         });
         let calls = self.calls.iter().flat_map(|c| match c.place {
             Place::Parked => vec![c.not_before, c.expires],
@@ -204,7 +219,7 @@ impl Model {
 
     /// When a call may expect its turn at `g`.
     pub(crate) fn expected(&self, now: u64, g: usize, call: &NaiveCall) -> Option<u64> {
-        let base = match self.wait(now, g, call.cost, call.paced) {
+        let base = match self.wait(now, g, call.price(), call.paced) {
             Wait::Nothing => now,
             Wait::Until(t) => t,
             _ => return None,

@@ -57,7 +57,7 @@ impl Model {
             let heads = (0..self.gates.len()).filter_map(|g| Some((g, *self.line(g).first()?)));
             let movable = heads.filter(|(g, c)| {
                 let call = &self.calls[*c];
-                self.wait(now, *g, call.cost, call.paced) == Wait::Nothing
+                self.wait(now, *g, call.price(), call.paced) == Wait::Nothing
             });
             let Some((g, c)) = movable.min_by_key(|(_, c)| self.calls[*c].rank) else {
                 break;
@@ -83,7 +83,7 @@ impl Model {
                 continue;
             };
             let call = &self.calls[head];
-            if self.wait(now, g, call.cost, call.paced) == Wait::Lease
+            if self.wait(now, g, call.price(), call.paced) == Wait::Lease
                 && let Some(l) = &mut self.gates[g].lease
                 && l.asked.is_none()
             {
@@ -124,7 +124,9 @@ impl Model {
             }
             if paced {
                 let due = match stood {
-                    Some((at, since)) if at == g => self.gates[g].slot(now, cost, since),
+                    Some((at, since)) if at == g => {
+                        self.gates[g].slot(now, self.calls[c].price(), since)
+                    }
                     _ => now,
                 };
                 lent.extend(self.pay_pace(g, grant, now, due, cost));

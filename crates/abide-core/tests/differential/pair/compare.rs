@@ -35,7 +35,7 @@ impl Pair {
         for g in 0..self.model.gates.len() {
             for c in self.model.line(g) {
                 let call = &self.model.calls[c];
-                let wait = self.model.wait(self.now, g, call.cost, call.paced);
+                let wait = self.model.wait(self.now, g, call.price(), call.paced);
                 self.note(format_args!("    at {g}: {c} {:?} {wait:?}", call.rank));
             }
         }
