@@ -24,7 +24,7 @@ impl OffGrid {
 
     /// Number 1 to 10.
     pub(crate) fn numbered(number: u64) -> Self {
-        let trips = [20, 60, 5, 35, 35, 14, 60, 30, 120, 18];
+        let trips = [20, 60, 5, 35, 35, 14, 60, 30, 120, 10];
         let trip = trips[usize::try_from(number.saturating_sub(1)).unwrap_or(0) % trips.len()];
         Self {
             number,

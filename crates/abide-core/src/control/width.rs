@@ -58,6 +58,8 @@ impl Width {
     pub fn remembered(count: u32) -> Self {
         let mut width = Self::below(count.saturating_add(1));
         width.most = count.max(1);
+        // It was tried often enough then.
+        width.needed = 4 * CALM;
         width
     }
 

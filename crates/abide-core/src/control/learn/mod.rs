@@ -42,6 +42,9 @@ const FLOOR: f64 = 1.0 / 60.0;
 const CALM: Duration = Duration::from_secs(30);
 /// The same where the limit is a guess in the lower part of what is possible.
 const CALM_UNSURE: Duration = Duration::from_secs(6);
+/// So many may be out where a window has kept what it promised for so many of its lengths.
+const PROVED: f64 = 7.0;
+const PROOF_SPANS: f64 = 2.2;
 /// The same where the limit has changed before.
 const CALM_CHANGED: Duration = Duration::from_secs(8);
 /// Figures as round as that are no guess.
@@ -92,6 +95,8 @@ pub struct Learner {
     expected: bool,
     /// What is kept was learned earlier, and nothing has been refused since.
     remembered: bool,
+    /// A window has kept what it promised.
+    confirmed: bool,
 }
 
 impl Learner {
@@ -136,6 +141,7 @@ impl Learner {
         self.rate = self.fallback(sent);
         self.calm_since = now;
         let tried = self.trial.take().is_some();
+        self.confirmed = false;
         if !tried && let Some(best) = &self.best {
             // It was kept to the letter.
             self.struck.truncate(STRIKES - 1);
@@ -215,6 +221,12 @@ impl Learner {
             return;
         }
         let Some(best) = &self.best else { return };
+        if let Model::Sliding { span, .. } | Model::Fixed { span, .. } = best.model
+            && self.trial.is_none()
+            && now.since(self.calm_since) >= seconds(PROOF_SPANS * span)
+        {
+            self.confirmed = true;
+        }
         let calm = match self.is_unsure() {
             true => self.calm.min(CALM_UNSURE),
             false => self.calm,
@@ -373,7 +385,7 @@ impl Controller for Learner {
     }
 
     /// While it climbs, no more are out than the rate needs, and two at the least: whoever counts
-    /// refusals in a row sees two.
+    /// refusals in a row sees two. A window that has proved itself is filled at once.
     fn places(&self) -> u32 {
         let Some(trip) = self.trip.middle() else {
             return u32::MAX;
@@ -385,7 +397,8 @@ impl Controller for Learner {
             None if self.rate > 0.0 => self.rate,
             None => return u32::MAX,
         };
-        let needed = (rate * trip.as_secs_f64()).ceil().clamp(2.0, 1e6);
+        let least = if self.confirmed { PROVED } else { 2.0 };
+        let needed = (rate * trip.as_secs_f64()).ceil().clamp(least, 1e6);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -431,6 +444,7 @@ impl Controller for Learner {
         (self.began, self.resumed_at, self.calm_since) = (now, now, now);
         self.refused_at = Some(now);
         self.remembered = true;
+        self.confirmed = true;
         (self.climbing, self.fresh) = (false, true);
     }
 
