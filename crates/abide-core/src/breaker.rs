@@ -292,11 +292,7 @@ impl Breaker {
             opened: self.opened,
             in_a_row: self.in_a_row,
         });
-        let times = self
-            .policy
-            .growth
-            .max(1.0)
-            .powi(self.opened.min(1_000).cast_signed());
+        let times = self.policy.growth.max(1.0).powi(self.opened.min(1_000).cast_signed());
         let open = self.policy.open.as_secs_f64() * times;
         let most = self.policy.open_max;
         let open = Duration::try_from_secs_f64(open).map_or(most, |d| d.min(most));

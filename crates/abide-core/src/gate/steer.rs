@@ -110,13 +110,7 @@ impl Gate {
                 l.units = if risen { units } else { l.units.min(units) };
                 l.order = order.max(l.order);
             }
-            _ => {
-                *left = Some(Left {
-                    units,
-                    order,
-                    until,
-                })
-            }
+            _ => *left = Some(Left { units, order, until }),
         }
     }
 

@@ -121,15 +121,7 @@ impl Provider {
                 let until = at.max(now.after(policy.floor));
                 let (scope, class) = (gate.scope, gate.class);
                 let source = AskSource::Learned;
-                (
-                    until,
-                    Some(Ask {
-                        until,
-                        source,
-                        scope,
-                        class,
-                    }),
-                )
+                (until, Some(Ask { until, source, scope, class }))
             }
             Told::Nothing { known, .. } => {
                 let ban = match cause {

@@ -56,11 +56,7 @@ mod tests {
         for ms in 0..1_000 {
             r.add(Instant::from_millis(ms));
         }
-        let ms = |all: Vec<Instant>| {
-            all.iter()
-                .map(|t| t.as_nanos() / 1_000_000)
-                .collect::<Vec<_>>()
-        };
+        let ms = |all: Vec<Instant>| all.iter().map(|t| t.as_nanos() / 1_000_000).collect::<Vec<_>>();
         assert_eq!(ms(r.since(Instant::from_millis(998), 10)), [998, 999]);
         assert_eq!(ms(r.since(Instant::ORIGIN, 3)), [997, 998, 999]);
         assert_eq!(r.since(Instant::ORIGIN, 10_000).len(), REMEMBERED);

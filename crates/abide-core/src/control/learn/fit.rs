@@ -95,17 +95,14 @@ impl Look<'_> {
         };
         let mut bounds = self.burst(rate);
         if bounds.is_none() {
-            bounds = self
-                .burst(rate * ROUGHLY)
-                .or_else(|| self.burst(rate / ROUGHLY));
+            bounds = self.burst(rate * ROUGHLY).or_else(|| self.burst(rate / ROUGHLY));
         }
         if bounds.is_none() {
             (rate, cost) = (low * ROUGHLY, 3.0);
             bounds = self.burst(rate);
         }
         let (least, most) = bounds?;
-        let (burst, roundness) =
-            prior::likeliest_count(least, most).unwrap_or((least.max(1.0), 3.0));
+        let (burst, roundness) = prior::likeliest_count(least, most).unwrap_or((least.max(1.0), 3.0));
         Some(Fit {
             model: Model::Bucket { rate, burst },
             cost: cost + 0.5 * roundness,
@@ -156,8 +153,9 @@ impl Look<'_> {
 
     /// How many may have been accepted of what was sent between two times.
     fn between(&self, from: f64, until: f64) -> usize {
-        let count =
-            |all: &[f64]| all.partition_point(|t| *t < until) - all.partition_point(|t| *t < from);
+        let count = |all: &[f64]| {
+            all.partition_point(|t| *t < until) - all.partition_point(|t| *t < from)
+        };
         count(&self.seen.good) + count(&self.seen.open)
     }
 
@@ -170,10 +168,9 @@ impl Look<'_> {
             }
             least = least.max(i + 1 - from);
         }
-        let most = self
-            .seen
-            .refused_after(span)
-            .map(|r| self.between(r - span - self.varies, r + self.varies));
+        let most = self.seen.refused_after(span).map(|r| {
+            self.between(r - span - self.varies, r + self.varies)
+        });
         let most = most.min()?;
         let (count, roundness) = prior::likeliest_count(least as f64, most as f64)?;
         let model = Model::Sliding { count, span };

@@ -148,8 +148,7 @@ impl Evidence {
 
     /// An instant `seconds` after the base.
     pub(super) fn at(&self, seconds: f64) -> Instant {
-        self.base
-            .after(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+        self.base.after(Duration::try_from_secs_f64(seconds).unwrap_or_default())
     }
 }
 

@@ -154,19 +154,8 @@ impl Learner {
             fits = self.look();
         }
         if std::env::var("T").is_ok() {
-            eprintln!(
-                "{:.3} rate {:.1} calm {:?} refusals {:?}",
-                now.as_nanos() as f64 / 1e9,
-                self.rate,
-                self.calm,
-                self.history.evidence().refused
-            );
-            for f in fits.iter().take(4) {
-                eprintln!(
-                    "   {} cost {:.2} most {:.1} {:?} {:?}",
-                    f.model, f.cost, f.most, f.model, self.clock
-                );
-            }
+            eprintln!("{:.3} rate {:.1} calm {:?} refusals {:?}", now.as_nanos() as f64/1e9, self.rate, self.calm, self.history.evidence().refused);
+            for f in fits.iter().take(4) { eprintln!("   {} cost {:.2} most {:.1} {:?} {:?}", f.model, f.cost, f.most, f.model, self.clock); }
         }
         self.choose(fits);
         self.climbing = self.best.is_none();
@@ -337,10 +326,7 @@ impl Controller for Learner {
             Some(trial) => trial,
             None => model,
         };
-        let refused = self
-            .refused_at
-            .filter(|_| self.trial.is_none())
-            .unwrap_or(now);
+        let refused = self.refused_at.filter(|_| self.trial.is_none()).unwrap_or(now);
         Some(model.window(refused, self.history.counted()))
     }
 

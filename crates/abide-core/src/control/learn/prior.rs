@@ -58,9 +58,7 @@ pub(super) fn span(s: f64) -> f64 {
 /// The lengths worth trying up to `most` seconds.
 pub(super) fn spans(most: f64) -> impl Iterator<Item = f64> {
     let tenths = (1..=100).map(|t| f64::from(t) / 10.0);
-    let long = [
-        11, 12, 13, 14, 15, 20, 25, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1_800, 3_600,
-    ];
+    let long = [11, 12, 13, 14, 15, 20, 25, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1_800, 3_600];
     let all = tenths.chain(long.into_iter().map(f64::from));
     all.take_while(move |s| *s <= most)
 }
@@ -88,9 +86,7 @@ pub(super) fn likeliest_rate(low: f64, high: f64) -> (f64, f64) {
     // The wider the range, the less a round figure in it means.
     let wide = 2.0 * (high / low.max(1e-9)).ln().max(0.0);
     let mut best = (safe, 3.0);
-    for step in [
-        0.1, 0.2, 0.25, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1_000.0,
-    ] {
+    for step in [0.1, 0.2, 0.25, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1_000.0] {
         let mut n = (low / step).ceil() * step;
         let mut tries = 0;
         while n <= high && tries < 40 {
