@@ -58,7 +58,7 @@ struct Args {
     #[arg(long)]
     json: Option<PathBuf>,
     /// Draw the first run of each row into this directory.
-    #[arg(long)]
+    #[arg(long, requires = "in_virtual_time")]
     charts: Option<PathBuf>,
     /// Fail when a row misses what it must reach.
     #[arg(long)]
