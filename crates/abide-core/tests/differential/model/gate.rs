@@ -190,7 +190,7 @@ impl NaiveGate {
         let buckets = self.windows.iter().filter(|w| {
             matches!(w.limit(), Limit::Bucket { burst, .. } if kept > 0 && *burst >= cost + kept)
         });
-        let leaving = buckets.map(|w| w.earliest(cost + kept));
+        let leaving = buckets.map(|w| w.earliest_late(cost + kept, self.lag));
         leaving.max().unwrap_or(0).max(self.earliest(cost))
     }
 
