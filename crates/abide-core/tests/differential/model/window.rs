@@ -107,7 +107,10 @@ impl Bucket {
                     }
                 }
                 Happening::Owed { at, nanos } => {
-                    full = full.max(at) + nanos;
+                    // Who owes nothing leaves the bucket as full as it was.
+                    if nanos > 0 {
+                        full = full.max(at) + nanos;
+                    }
                     owed.push(0);
                 }
             }
