@@ -136,7 +136,8 @@ impl Bucket {
                         full = full.max(at) + cost * interval;
                     }
                 }
-                Happening::Owed { at, nanos } => full = full.max(at) + nanos,
+                Happening::Owed { at, nanos } if nanos > 0 => full = full.max(at) + nanos,
+                Happening::Owed { .. } => {}
                 Happening::Back { .. } => {}
             }
         }
