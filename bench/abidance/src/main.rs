@@ -5,19 +5,29 @@
 //! never happen (bans, lost items, sends inside a hold). The oracle is the simulated provider's
 //! own arithmetic; nobody who is measured knows it.
 
+mod charts;
+mod limits;
 mod measure;
 mod offgrid;
+#[cfg(feature = "real")]
+mod real;
 mod row;
 mod scenario;
 mod table;
 
 use std::path::PathBuf;
+<<<<<<< HEAD
 use std::time::Duration;
+=======
+use std::process::ExitCode;
+>>>>>>> wt-bench
 
 use abide_core::control::Adaptive;
 use anyhow::{Result, bail};
 use clap::{Parser, ValueEnum};
 
+use crate::measure::Setup;
+use crate::row::Row;
 use crate::scenario::Scenario;
 
 /// How close a client comes to the fastest schedule a provider permits.
@@ -26,15 +36,19 @@ struct Args {
     /// In virtual time: hours pass in a moment, and the same seed gives the same run.
     #[arg(long = "virtual")]
     in_virtual_time: bool,
+    /// Over real sockets, beside other clients. Nothing is compressed: a run takes its time.
+    #[arg(long, conflicts_with = "in_virtual_time")]
+    real: bool,
     /// Only these scenarios (`a`, `b2`, `c-known`, `a-second`, `z3` ...), separated by commas.
     #[arg(long, value_delimiter = ',')]
     scenario: Vec<String>,
-    /// Items a run.
-    #[arg(long, default_value_t = 1_000)]
-    items: u32,
+    /// Items a run; 1,000 in virtual time, 200 over sockets.
+    #[arg(long)]
+    items: Option<u32>,
     /// Items in hand, and requests on the wire.
     #[arg(long, default_value_t = 32)]
     concurrency: u32,
+<<<<<<< HEAD
     /// There and back in milliseconds, in place of the scenario's own.
     #[arg(long)]
     trip: Option<u64>,
@@ -43,10 +57,20 @@ struct Args {
     seeds: u64,
     /// Which controllers, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Controller::Abide])]
+=======
+    /// Runs a row, each with its own seed; 20 in virtual time, 1 over sockets.
+    #[arg(long)]
+    seeds: Option<u64>,
+    /// Which controllers, separated by commas; over sockets CUBIC, too.
+    #[arg(long, value_enum, value_delimiter = ',')]
+>>>>>>> wt-bench
     controller: Vec<Controller>,
     /// Write the rows here.
     #[arg(long)]
     json: Option<PathBuf>,
+    /// Draw the first run of each row into this directory.
+    #[arg(long)]
+    charts: Option<PathBuf>,
     /// Fail when a row misses what it must reach.
     #[arg(long)]
     check: bool,
@@ -59,6 +83,8 @@ enum Controller {
     Abide,
     /// Additive increase, multiplicative decrease.
     Aimd,
+    /// TCP's, on a rate.
+    Cubic,
 }
 
 impl Controller {
@@ -66,6 +92,7 @@ impl Controller {
         match self {
             Self::Abide => Adaptive::default(),
             Self::Aimd => Adaptive::Aimd,
+            Self::Cubic => Adaptive::Cubic,
         }
     }
 
@@ -73,20 +100,21 @@ impl Controller {
         match self {
             Self::Abide => "abide",
             Self::Aimd => "aimd",
+            Self::Cubic => "cubic",
         }
     }
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     let args = Args::parse();
-    if !args.in_virtual_time {
-        bail!("say --virtual");
-    }
-    let names = if args.scenario.is_empty() {
-        scenario::names()
+    let rows = if args.in_virtual_time {
+        in_virtual_time(&args)?
+    } else if args.real {
+        over_sockets(&args)?
     } else {
-        args.scenario.clone()
+        bail!("say --virtual or --real");
     };
+<<<<<<< HEAD
     let mut rows = Vec::new();
     for name in &names {
         let mut scenario = Scenario::named(name)?;
@@ -104,11 +132,72 @@ fn main() -> Result<()> {
             table::line(rows.last());
         }
     }
+=======
+>>>>>>> wt-bench
     if let Some(file) = &args.json {
         table::write(file, &rows)?;
     }
-    if args.check {
-        table::check(&rows)?;
+    if args.check && !table::check(&rows) {
+        return Ok(ExitCode::FAILURE);
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was asked for, or else what is usual.
+fn or<T: Clone>(asked: &[T], usual: impl FnOnce() -> Vec<T>) -> Vec<T> {
+    match asked {
+        [] => usual(),
+        some => some.to_vec(),
+    }
+}
+
+fn in_virtual_time(args: &Args) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for name in &or(&args.scenario, scenario::names) {
+        let scenario = Scenario::named(name)?;
+        for controller in or(&args.controller, || vec![Controller::Abide]) {
+            let setup = Setup {
+                items: args.items.unwrap_or(1_000),
+                width: args.concurrency,
+                adaptive: controller.adaptive(),
+                watched: args.charts.is_some(),
+            };
+            let runs: Vec<_> = (0..args.seeds.unwrap_or(20))
+                .map(|seed| measure::run(&scenario, &setup, seed))
+                .collect();
+            if let (Some(dir), Some(first)) = (&args.charts, runs.first()) {
+                charts::draw(dir, name, controller.name(), &first.report)?;
+            }
+            rows.push(Row::of(name, controller.name(), setup.items, &runs));
+            table::line(rows.last());
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(not(feature = "real"))]
+fn over_sockets(_: &Args) -> Result<Vec<Row>> {
+    bail!("built without the feature `real`");
+}
+
+#[cfg(feature = "real")]
+fn over_sockets(args: &Args) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for name in &or(&args.scenario, real::names) {
+        let scenario = Scenario::named(name)?;
+        for client in real::clients(&or(&args.controller, || {
+            vec![Controller::Abide, Controller::Cubic]
+        })) {
+            let items = args.items.unwrap_or(200);
+            let seeds = args.seeds.unwrap_or(1);
+            rows.push(real::row(
+                name,
+                &scenario,
+                &client,
+                (items, args.concurrency, seeds),
+            )?);
+            table::line(rows.last());
+        }
+    }
+    Ok(rows)
 }

@@ -16,6 +16,12 @@ pub(crate) struct OffGrid {
 }
 
 impl OffGrid {
+    /// The number of a name from `z1` to `z10`.
+    pub(crate) fn number(name: &str) -> Option<u64> {
+        let number = name.strip_prefix('z')?.parse().ok()?;
+        (1..=10).contains(&number).then_some(number)
+    }
+
     /// Number 1 to 10.
     pub(crate) fn numbered(number: u64) -> Self {
         let trips = [20, 60, 5, 35, 35, 14, 60, 30, 120, 18];
@@ -29,12 +35,12 @@ impl OffGrid {
     /// The scenario of the table that it is a relative of.
     pub(crate) const fn relative(number: u64) -> &'static str {
         match number {
-            1 | 4 | 7 => "a",
             2 | 8 => "b2",
             3 | 10 => "c",
+            5 => "g",
             6 => "d",
             9 => "e",
-            _ => "g",
+            _ => "a",
         }
     }
 

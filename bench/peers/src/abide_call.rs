@@ -7,9 +7,9 @@ use abide::core::call::{CallPolicy, Safety};
 use abide::core::classify::{Phase, Transport, TransportKind};
 use abide::core::policy::ProviderPolicy;
 use abide::profile::Catalogue;
-use abide::{CallOptions, Failed, Said, testing};
+use abide::{CallOptions, Failed, Said};
 
-use crate::job::{ATTEMPTS, Job, Outcome, World, work};
+use crate::job::{ATTEMPTS, World, work};
 
 const CUT: Transport = Transport {
     phase: Phase::Head,
@@ -29,13 +29,20 @@ verdict = "rate_limited"
 gate = "provider"
 "#;
 
-pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
-    let world = World::new(job)?;
+/// abide as it is, with nothing told.
+pub async fn by_default(world: World) -> anyhow::Result<u32> {
     let mut policy = ProviderPolicy::for_run();
-    policy.provider.concurrency = job.workers;
+    policy.provider.concurrency = world.job.workers;
+    run(world, policy).await
+}
+
+/// abide under that policy.
+pub async fn run(world: World, policy: ProviderPolicy) -> anyhow::Result<u32> {
+    let job = world.job;
     let mut catalogue = Catalogue::built_in();
     catalogue.add("graphql.toml", GRAPHQL.to_owned())?;
-    let governor = testing::governor(&world.clock)
+    let governor = world
+        .governor()
         .policy(policy)
         .catalogue(Arc::new(catalogue))
         .build()?;
@@ -68,5 +75,5 @@ pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
         }
     })
     .await;
-    Ok(world.outcome(claimed))
+    Ok(claimed)
 }

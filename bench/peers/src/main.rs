@@ -4,18 +4,13 @@
 //! virtual: nothing is waited for really, and a second run gives the same table. What became of
 //! the items is what the provider saw, not what a client says.
 
-mod abide_call;
-mod job;
-mod middleware;
-mod resilience;
 mod table;
-mod tower_stack;
 
 use std::path::PathBuf;
 
+use bench_peers::{Job, PEERS, Run, abide_call, in_virtual_time};
 use clap::Parser;
 
-use crate::job::{Job, Outcome};
 use crate::table::Row;
 
 /// Compares clients on simulated providers.
@@ -47,8 +42,9 @@ fn main() -> anyhow::Result<()> {
             items: args.items,
             workers: args.workers,
         };
-        for (client, run) in CLIENTS {
-            let outcome = job::in_virtual_time(run, job)?;
+        let abide: (&str, Run) = ("abide", |world| Box::pin(abide_call::by_default(world)));
+        for (client, run) in [abide].into_iter().chain(PEERS) {
+            let outcome = in_virtual_time(run, job)?;
             println!("{}", table::line(client, job, &outcome));
             rows.push(Row {
                 client,
@@ -65,17 +61,3 @@ fn main() -> anyhow::Result<()> {
     }
     Ok(())
 }
-
-/// How a client works a bulk.
-type Run = fn(Job) -> std::pin::Pin<Box<dyn Future<Output = anyhow::Result<Outcome>>>>;
-
-const CLIENTS: [(&str, Run); 4] = [
-    ("abide", |job| Box::pin(abide_call::run(job))),
-    ("reqwest-retry", |job| Box::pin(middleware::run(job))),
-    ("tower retry + rate limit", |job| {
-        Box::pin(tower_stack::run(job))
-    }),
-    ("tower-resilience retry + rate limiter", |job| {
-        Box::pin(resilience::run(job))
-    }),
-];

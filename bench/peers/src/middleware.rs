@@ -6,7 +6,7 @@ use reqwest_middleware::{ClientBuilder, Middleware, Next};
 use reqwest_retry::RetryTransientMiddleware;
 use reqwest_retry::policies::ExponentialBackoff;
 
-use crate::job::{ATTEMPTS, Job, Outcome, World, work};
+use crate::job::{ATTEMPTS, World, work};
 
 /// Answers in place of the network.
 struct End(World);
@@ -36,8 +36,7 @@ impl Middleware for End {
     }
 }
 
-pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
-    let world = World::new(job)?;
+pub(crate) async fn run(world: World) -> anyhow::Result<u32> {
     let http = reqwest::Client::builder()
         .no_proxy()
         .tls_backend_preconfigured(abide::tls_config(Vec::new())?)
@@ -47,7 +46,7 @@ pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
         .with(RetryTransientMiddleware::new_with_policy(policy))
         .with(End(world.clone()))
         .build();
-    let claimed = work(job, move |item| {
+    let claimed = work(world.job, move |item| {
         let request = client.get(format!("http://items.example/item/{item}"));
         async move {
             let answer = request.send().await;
@@ -55,5 +54,5 @@ pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
         }
     })
     .await;
-    Ok(world.outcome(claimed))
+    Ok(claimed)
 }

@@ -7,13 +7,12 @@ use tower::{Service, ServiceBuilder, ServiceExt};
 use tower_resilience_ratelimiter::RateLimiterLayer;
 use tower_resilience_retry::RetryLayer;
 
-use crate::job::{ATTEMPTS, Job, Outcome, RATE, World, work};
+use crate::job::{ATTEMPTS, RATE, World, work};
 
 /// How long an item waits for a permit: as long as abide's may wait.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
-    let world = World::new(job)?;
+pub(crate) async fn run(world: World) -> anyhow::Result<u32> {
     let inner = world.clone();
     let exchange = tower::service_fn(move |item: u32| {
         let world = inner.clone();
@@ -34,7 +33,7 @@ pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
         .retry_on_response(|a: &Answer| a.status.as_u16() == 429 || a.status.is_server_error())
         .build();
     let client = ServiceBuilder::new().layer(retry).service(limited);
-    let claimed = work(job, move |item| {
+    let claimed = work(world.job, move |item| {
         let mut client = client.clone();
         async move {
             let Ok(client) = client.ready().await else {
@@ -45,5 +44,5 @@ pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
         }
     })
     .await;
-    Ok(world.outcome(claimed))
+    Ok(claimed)
 }

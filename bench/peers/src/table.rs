@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::job::{Job, Outcome};
+use bench_peers::{Job, Outcome};
 
 /// One client on one provider.
 #[derive(Debug)]
@@ -12,18 +12,6 @@ pub(crate) struct Row {
     pub(crate) client: &'static str,
     pub(crate) job: Job,
     pub(crate) outcome: Outcome,
-}
-
-/// Items that the provider never gave, whatever the client says.
-fn lost(job: Job, o: &Outcome) -> u64 {
-    let got = o.truth.items().filter(|(_, t)| t.accepted > 0).count();
-    u64::from(job.items).saturating_sub(got as u64)
-}
-
-/// Items that the client says are done and the provider never gave.
-fn false_claims(job: Job, o: &Outcome) -> u64 {
-    let got = u64::from(job.items) - lost(job, o);
-    u64::from(o.claimed).saturating_sub(got)
 }
 
 fn times(o: &Outcome) -> f64 {
@@ -35,7 +23,7 @@ pub(crate) fn line(client: &str, job: Job, o: &Outcome) -> String {
         "{:<3} {client:<38} lost {:>3}, refused {:>4}, inside a hold {:>4}, {:>7.1} s ({:.2} x the \
          fastest)",
         job.scenario,
-        lost(job, o),
+        o.never_got(job),
         o.truth.refused,
         o.truth.sent_inside_hold,
         o.took.as_secs_f64(),
@@ -50,8 +38,8 @@ pub(crate) fn json(rows: &[Row]) -> Value {
             "client": r.client,
             "scenario": r.job.scenario,
             "items": r.job.items,
-            "lost": lost(r.job, o),
-            "claimed_falsely": false_claims(r.job, o),
+            "lost": o.never_got(r.job),
+            "claimed_falsely": o.claimed_falsely(r.job),
             "requests": o.truth.requests,
             "refused": o.truth.refused,
             "inside_hold": o.truth.sent_inside_hold,
@@ -97,8 +85,8 @@ pub(crate) fn markdown(rows: &[Row]) -> String {
             text,
             "| {} | {} | {} | {} | {} | {} | {:.1} s | {:.2} |",
             r.client,
-            lost(r.job, o),
-            false_claims(r.job, o),
+            o.never_got(r.job),
+            o.claimed_falsely(r.job),
             o.truth.refused,
             o.truth.sent_inside_hold,
             o.truth.bans,

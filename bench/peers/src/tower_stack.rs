@@ -8,7 +8,7 @@ use tower::retry::{Policy, Retry};
 use tower::util::rng::HasherRng;
 use tower::{Service, ServiceBuilder, ServiceExt};
 
-use crate::job::{ATTEMPTS, Job, Outcome, RATE, World, work};
+use crate::job::{ATTEMPTS, RATE, World, work};
 
 /// What everybody writes: again after 429, 5xx and failures.
 #[derive(Clone)]
@@ -41,8 +41,7 @@ impl Policy<u32, Answer, &'static str> for Again {
     }
 }
 
-pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
-    let world = World::new(job)?;
+pub(crate) async fn run(world: World) -> anyhow::Result<u32> {
     let inner = world.clone();
     let exchange = tower::service_fn(move |item: u32| {
         let world = inner.clone();
@@ -56,7 +55,7 @@ pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
     let (least, most) = (Duration::from_millis(250), Duration::from_secs(8));
     let backoff = ExponentialBackoffMaker::new(least, most, 0.5, HasherRng::default());
     let backoff = backoff.map_err(|e| anyhow::anyhow!("{e}"))?;
-    let claimed = work(job, move |item| {
+    let claimed = work(world.job, move |item| {
         let policy = Again {
             left: ATTEMPTS - 1,
             backoff: backoff.clone().make_backoff(),
@@ -71,5 +70,5 @@ pub(crate) async fn run(job: Job) -> anyhow::Result<Outcome> {
         }
     })
     .await;
-    Ok(world.outcome(claimed))
+    Ok(claimed)
 }

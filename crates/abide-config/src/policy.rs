@@ -121,6 +121,9 @@ impl View<'_> {
         if self.is("pace.adaptive", "off") {
             return Adaptive::Off;
         }
+        if self.is("pace.adaptive", "cubic") {
+            return Adaptive::Cubic;
+        }
         if !self.is("pace.adaptive", "interval") {
             return Adaptive::Learn;
         }

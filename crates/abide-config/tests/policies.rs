@@ -228,6 +228,13 @@ fn a_rate_can_be_halved_by_each_refusal_down_to_one_in_ten_seconds() {
 }
 
 #[test]
+fn tcps_controller_can_be_asked_for() {
+    let text = "[providers.p]\npace.adaptive = \"cubic\"\n";
+    let p = load(text).provider(Use::Call, Some("p"));
+    assert_eq!(p.provider.adaptive, Adaptive::Cubic);
+}
+
+#[test]
 fn the_outage_guard_is_of_all_providers_together() {
     let off = load("[defaults]\noutage.enabled = false\n");
     assert_eq!(off.outage(Use::Call), None);

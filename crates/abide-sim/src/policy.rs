@@ -6,7 +6,7 @@
 //!
 //! Limits ([`TokenBucket`], [`FixedWindow`], [`SlidingWindow`], [`Concurrency`], [`PenaltyBox`],
 //! [`Quota`]) decide who is let in. Wrappers change what they are put around: how long it takes
-//! ([`Timed`]), when it is down ([`Outage`]), how it talks ([`Graphql`], [`WrongClock`],
+//! ([`Timed`]), who else asks ([`Neighbour`]), when it is down ([`Outage`]), how it talks ([`Graphql`], [`WrongClock`],
 //! [`Malformed`], [`Bodies`]). [`Routes`] puts several under one roof.
 
 mod bodies;
@@ -16,6 +16,7 @@ mod graphql;
 mod hint;
 mod job;
 mod malformed;
+mod neighbour;
 mod outage;
 mod penalty;
 mod plain;
@@ -41,6 +42,7 @@ pub use graphql::Graphql;
 pub use hint::Hint;
 pub use job::Job;
 pub use malformed::{MALFORMED, Malformed};
+pub use neighbour::Neighbour;
 pub use outage::{Failure, Outage};
 pub use penalty::PenaltyBox;
 pub use plain::Plain;

@@ -4,6 +4,7 @@
 //! sees a hold: staying away is the provider's word, the pace is our plan.
 
 mod aimd;
+mod cubic;
 mod interval;
 mod learn;
 mod learned;
@@ -13,6 +14,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub use aimd::Aimd;
+pub use cubic::Cubic;
 pub use interval::{Interval, IntervalPolicy};
 pub use learn::Learner;
 pub use learned::{Learned, Limit, NotLearned};
@@ -33,6 +35,8 @@ pub enum Adaptive {
     Learn,
     /// The one that looks for the highest rate the provider bears ([`Aimd`]).
     Aimd,
+    /// TCP's, on a rate ([`Cubic`]): to compare with.
+    Cubic,
     /// The one that backs away in known steps ([`Interval`]).
     Interval(IntervalPolicy),
 }
@@ -50,6 +54,7 @@ impl Adaptive {
             Self::Off => None,
             Self::Learn => Some(Box::new(Learner::after(before))),
             Self::Aimd => Some(Box::new(Aimd::after(accepted, began))),
+            Self::Cubic => Some(Box::new(Cubic::after(before))),
             Self::Interval(policy) => Some(Box::new(Interval::new(policy.clone()))),
         }
     }

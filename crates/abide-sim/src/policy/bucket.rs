@@ -69,7 +69,7 @@ impl TokenBucket {
     }
 
     /// Takes one token, or says how long it is until there is one.
-    pub(super) fn take(&mut self, at: Instant) -> Result<(), Duration> {
+    pub(crate) fn take(&mut self, at: Instant) -> Result<(), Duration> {
         let full = u128::from(self.burst) * u128::from(self.period);
         let level = self.level.unwrap_or(Level { credit: full, at });
         // Less than a token beyond full is kept: it is the remainder of the last instant's

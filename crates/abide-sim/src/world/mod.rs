@@ -13,19 +13,24 @@ mod ending;
 mod plan;
 mod report;
 mod rules;
+mod store;
 mod wire;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::time::Duration;
 
 use abide_core::Instant;
+use abide_core::provider::GateRecord;
+use abide_core::queue::Urgency;
 use fastrand::Rng;
 
 pub use ending::Ending;
 pub use plan::Plan;
-pub use report::{Report, SiteReport};
+pub use report::{Mark, Report, Seen, SiteReport};
 pub use rules::GraphqlRules;
+pub use store::Store;
 
 use crate::policy::Job;
 use crate::provider::Provider;
@@ -41,6 +46,7 @@ pub struct World {
     plan: Plan,
     driver: Driver,
     wire: Wire,
+    store: Option<Store>,
     events: BinaryHeap<Reverse<(Instant, Happening)>>,
     rng: Rng,
     now: Instant,
@@ -53,6 +59,7 @@ impl World {
         Self {
             driver: Driver::new(&plan, rng.u64(..)),
             wire: Wire::new(plan.trip, plan.jitter),
+            store: None,
             events: BinaryHeap::new(),
             now: Instant::ORIGIN,
             plan,
@@ -63,7 +70,39 @@ impl World {
     /// Adds a provider and the items that are for it.
     pub fn add(&mut self, provider: Provider, items: u32) -> usize {
         self.wire.providers.push(provider);
-        self.driver.site(items)
+        let site = self.driver.site(self.wire.providers.len() - 1);
+        self.more(site, Urgency::NORMAL, (0..items).map(|_| Instant::ORIGIN));
+        site
+    }
+
+    /// One more client of the provider that `site` is a client of, with gates of its own and the
+    /// items that it works: another process.
+    pub fn beside(&mut self, site: usize, items: u32) -> usize {
+        let site = self.driver.site(self.driver.sites[site].provider);
+        self.more(site, Urgency::NORMAL, (0..items).map(|_| Instant::ORIGIN));
+        site
+    }
+
+    /// More items for a site, of one urgency and in a lane of their own, each there from its
+    /// instant on. Returns their numbers.
+    pub fn more(
+        &mut self,
+        site: usize,
+        urgency: Urgency,
+        came: impl IntoIterator<Item = Instant>,
+    ) -> Range<usize> {
+        self.driver.items(site, urgency, came)
+    }
+
+    /// Has the clients of a provider share a store. Which of their gates send only what it lent
+    /// is said by their policy ([`leased`](abide_core::policy::GatePolicy::leased)).
+    pub fn share(&mut self, store: Store) {
+        self.store = Some(store);
+    }
+
+    /// Gives a site what an earlier run wanted remembered ([`Report::records`]).
+    pub fn restore(&mut self, site: usize, records: &[GateRecord]) {
+        self.driver.restore(site, records);
     }
 
     /// Closes everything of a provider until `until`, as a person would.
@@ -93,7 +132,8 @@ impl World {
     /// The next instant at which anything happens.
     fn next(&self) -> Option<Instant> {
         let wire = self.events.peek().map(|Reverse((at, _))| *at);
-        [wire, self.driver.next_wake(self.now)]
+        let store = self.store.as_ref().and_then(Store::next);
+        [wire, store, self.driver.next_wake(self.now)]
             .into_iter()
             .flatten()
             .min()
@@ -101,6 +141,14 @@ impl World {
 
     /// Lets one thing happen on the wire, or else wakes whoever is due.
     fn happen(&mut self) {
+        if let Some(store) = &mut self.store
+            && store.next().is_some_and(|at| at <= self.now)
+        {
+            for (site, key, news) in store.run(self.now) {
+                self.driver.learn(self.now, site, key, news);
+            }
+            return;
+        }
         let first = self.events.peek().map(|Reverse(e)| *e);
         let Some((_, happening)) = first.filter(|(at, _)| *at <= self.now) else {
             return self.driver.wake(self.now);
@@ -110,8 +158,14 @@ impl World {
         match happening {
             Happening::Depart(trip) => self.wire.depart(moment, trip),
             Happening::Arrive(trip) => {
-                self.wire
-                    .arrive(moment, trip, &mut self.events, &mut self.rng);
+                let (events, rng) = (&mut self.events, &mut self.rng);
+                let fate = self.wire.arrive(moment, trip, events, rng);
+                if self.plan.watched
+                    && let Some(fate) = fate
+                {
+                    let (at, seen) = (self.now, Seen::Answered(fate));
+                    self.driver.marks.push(Mark { at, seen });
+                }
             }
             Happening::Receive(trip) => {
                 let (item, what) = self.wire.receive(self.now, trip);
@@ -128,12 +182,20 @@ impl World {
     /// Lets the driver do all it can now, and puts on the wire what it sends.
     fn work(&mut self) {
         self.driver.work(self.now);
+        for (site, ask) in self.driver.asks() {
+            if let Some(store) = &mut self.store {
+                let others = self.driver.others(site);
+                store.take(self.now, site, ask, &others);
+            }
+        }
         for (item, site) in self.driver.sends() {
+            let client = u32::try_from(site).unwrap_or(u32::MAX);
+            let to = (self.driver.sites[site].provider, client);
             let patience = self.now.after(self.plan.timeout);
             self.wire.send(
                 self.now,
                 item,
-                site,
+                to,
                 patience,
                 &mut self.events,
                 &mut self.rng,
@@ -142,15 +204,16 @@ impl World {
     }
 
     fn report(self) -> Report {
-        let job = |items: u64| {
+        let loads = self.driver.loads(self.wire.providers.len());
+        let job = |(items, clients): (u64, u64)| {
             Job::new(items, self.plan.trip)
                 .starting(self.plan.moment(Instant::ORIGIN))
-                .with_workers(u64::from(self.plan.in_hand))
+                .with_workers(u64::from(self.plan.in_hand) * clients)
         };
-        let oracle: Vec<Duration> = (self.driver.items_by_site().into_iter())
+        let oracle: Vec<Duration> = (loads.into_iter())
             .zip(&self.wire.providers)
-            .map(|(items, p)| p.oracle(job(items)))
+            .map(|(load, p)| p.oracle(job(load)))
             .collect();
-        report::sum_up(self.driver, &self.wire.providers, &oracle)
+        report::sum_up(self.driver, &self.wire.providers, &oracle, self.now)
     }
 }

@@ -27,6 +27,8 @@ pub struct Plan {
     pub at_most: Duration,
     /// How long after an even minute on the wall clock the run begins.
     pub begins: Duration,
+    /// Whether the report tells what happened when.
+    pub watched: bool,
     /// The gates.
     pub gates: ProviderPolicy,
     /// Each item's call.
@@ -57,6 +59,7 @@ impl Plan {
             timeout: Duration::from_secs(30),
             at_most: Duration::from_secs(7 * 86_400),
             begins: Duration::ZERO,
+            watched: false,
             gates,
             call,
             run,

@@ -3,12 +3,47 @@
 use std::time::Duration;
 
 use abide_core::Instant;
+use abide_core::provider::GateRecord;
 
 use super::driver::Driver;
 use super::ending::Ending;
 use crate::provider::Provider;
+use crate::reply::Fate;
 
-/// What came of the items of one provider.
+/// Something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Mark {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub seen: Seen,
+}
+
+impl Mark {
+    /// Something that happened at `at`.
+    pub const fn new(at: Instant, seen: Seen) -> Self {
+        Self { at, seen }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Seen {
+    /// A request reached its provider, which made this of it.
+    Answered(Fate),
+    /// A gate was closed, or its closing got longer.
+    Held {
+        /// Until when.
+        until: Instant,
+    },
+    /// A gate is open again.
+    Open,
+}
+
+/// What came of one client's items for one provider. The truth is the provider's, whoever else
+/// was its client.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SiteReport {
@@ -72,6 +107,12 @@ pub struct Report {
     pub left_over: usize,
     /// How each item ended, in order.
     pub endings: Vec<Option<Ending>>,
+    /// How long each item took from when it was there, in order.
+    pub took: Vec<Option<Duration>>,
+    /// What each site wants remembered.
+    pub records: Vec<Vec<GateRecord>>,
+    /// What happened when, if the [`Plan`](super::Plan) has it watched.
+    pub timeline: Vec<Mark>,
     /// Provider by provider.
     pub sites: Vec<SiteReport>,
 }
@@ -83,20 +124,28 @@ impl Report {
     }
 }
 
-pub(super) fn sum_up(driver: Driver, providers: &[Provider], oracle: &[Duration]) -> Report {
+pub(super) fn sum_up(
+    mut driver: Driver,
+    providers: &[Provider],
+    oracle: &[Duration],
+    now: Instant,
+) -> Report {
     let mut report = Report {
         wakeups: driver.wakeups,
         grants: driver.grants,
+        records: driver.records(now),
+        timeline: std::mem::take(&mut driver.marks),
         ..Report::default()
     };
+    report.timeline.sort_by_key(|m| m.at);
     let since = |at: Instant| at.since(Instant::ORIGIN);
-    for (site, provider) in providers.iter().enumerate() {
-        let truth = provider.truth();
-        let ended = driver.ended_at.get(site).copied().unwrap_or_default();
+    for (site, ended) in driver.ended_at.iter().enumerate() {
+        let provider = driver.sites[site].provider;
+        let truth = providers[provider].truth();
         report.sites.push(SiteReport {
-            ended: since(ended),
-            oracle: oracle.get(site).copied().unwrap_or_default(),
-            held: driver.held(ended, site),
+            ended: since(*ended),
+            oracle: oracle.get(provider).copied().unwrap_or_default(),
+            held: driver.held(*ended, site),
             requests: truth.requests,
             refused: truth.refused,
             sent_inside_hold: truth.sent_inside_hold,
@@ -104,11 +153,11 @@ pub(super) fn sum_up(driver: Driver, providers: &[Provider], oracle: &[Duration]
             peak_burst: truth.peak_burst_after_hold,
             ..SiteReport::default()
         });
-        report.left_over = driver.left_over(ended);
+        report.left_over = driver.left_over(*ended);
     }
-    for (item, endings) in driver.endings.iter().enumerate() {
-        let site = driver.site_of(item);
-        let mine = &mut report.sites[site];
+    for (n, (item, endings)) in (0..).zip(driver.items.iter().zip(&driver.endings)) {
+        let truth = providers[driver.sites[item.site].provider].truth();
+        let mine = &mut report.sites[item.site];
         mine.items += 1;
         report.items += 1;
         report.ended_twice += u64::from(endings.len() > 1);
@@ -117,19 +166,24 @@ pub(super) fn sum_up(driver: Driver, providers: &[Provider], oracle: &[Duration]
             Some(Ending::Done | Ending::NotFound) => {
                 report.done += 1;
                 mine.done += 1;
-                let accepted = providers[site].truth().item(&item.to_string()).accepted;
+                let accepted = truth.item(&n.to_string()).accepted;
                 mine.never_accepted += u64::from(accepted == 0);
             }
             Some(Ending::Failed) => report.failed += 1,
             Some(Ending::Skipped { .. }) => report.skipped += 1,
         }
         report.endings.push(endings.first().copied());
+        let ended = driver.ended.get(&n);
+        report.took.push(ended.map(|at| at.since(item.came)));
+    }
+    for provider in providers {
+        let truth = provider.truth();
+        report.requests += truth.requests;
+        report.refused += truth.refused;
+        report.sent_inside_hold += truth.sent_inside_hold;
+        report.bans += truth.bans;
     }
     for site in &report.sites {
-        report.requests += site.requests;
-        report.refused += site.refused;
-        report.sent_inside_hold += site.sent_inside_hold;
-        report.bans += site.bans;
         report.elapsed = report.elapsed.max(site.ended);
         report.oracle = report.oracle.max(site.oracle);
     }

@@ -8,7 +8,7 @@ use abide_core::{Instant, Moment};
 use fastrand::Rng;
 
 use crate::provider::Provider;
-use crate::reply::What;
+use crate::reply::{Fate, What};
 use crate::request::{Request, RequestId};
 
 /// One request under way, by number.
@@ -71,12 +71,12 @@ impl Wire {
         &mut self,
         now: Instant,
         item: u32,
-        site: usize,
+        (site, client): (usize, u32),
         patience: Instant,
         events: &mut Events,
         rng: &mut Rng,
     ) {
-        let id = self.providers[site].send(now, Request::item(item.to_string()));
+        let id = self.providers[site].send(now, Request::item(item.to_string()).by(client));
         self.next += 1;
         let trip = self.next;
         self.under_way.insert(
@@ -92,11 +92,16 @@ impl Wire {
         events.push(Reverse((patience, Happening::TimeOut(trip))));
     }
 
-    pub(super) fn arrive(&mut self, at: Moment, trip: Trip, events: &mut Events, rng: &mut Rng) {
+    /// A request is there; says what became of it, if anybody still waits for it.
+    pub(super) fn arrive(
+        &mut self,
+        at: Moment,
+        trip: Trip,
+        events: &mut Events,
+        rng: &mut Rng,
+    ) -> Option<Fate> {
         let back = self.way(rng);
-        let Some(on_wire) = self.under_way.get_mut(&trip) else {
-            return;
-        };
+        let on_wire = self.under_way.get_mut(&trip)?;
         let reply = self.providers[on_wire.site].arrive(at, on_wire.id);
         let done = at.now.after(reply.after);
         self.inside.insert(trip, (on_wire.site, on_wire.id));
@@ -105,6 +110,7 @@ impl Wire {
             events.push(Reverse((done.after(back), Happening::Receive(trip))));
         }
         on_wire.what = Some(reply.what);
+        Some(reply.fate)
     }
 
     pub(super) fn depart(&mut self, at: Moment, trip: Trip) {

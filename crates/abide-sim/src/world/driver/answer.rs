@@ -126,7 +126,11 @@ impl Driver {
             Next::Again => {
                 if finding.holds {
                     let until = finding.waited_until(closed).unwrap_or(now);
-                    if self.run.refused(now, site.lane, item, until) == Turn::GiveUp {
+                    if self
+                        .run
+                        .refused(now, self.items[item as usize].lane, item, until)
+                        == Turn::GiveUp
+                    {
                         let mut r = hand.call.give_up(finding);
                         r.retry_at = r.retry_at.max(Some(until));
                         return self.end(now, item, &End::Refused(Box::new(r)));

@@ -5,32 +5,22 @@
 //! way is the core's.
 
 mod answer;
+mod site;
 
-use std::collections::HashMap;
-use std::time::Duration;
+use std::collections::{BTreeSet, HashMap};
 
 use abide_core::call::{Call, Safety};
-use abide_core::gate::{GateSpec, KeyHasher};
 use abide_core::hold::Hold;
-use abide_core::provider::{Action, Admit, Event, Pass, Provider as Gates, Request, Start, Ticket};
+use abide_core::provider::{Action, Admit, Event, Pass, Request, Start, Ticket};
 use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
-use abide_core::run::{End, LaneId, Run, Turn};
-use abide_core::{Instant, Scope, Skew, Verdict};
+use abide_core::run::{End, Run, Turn};
+use abide_core::{Instant, Verdict};
 
 use super::ending::Ending;
 use super::plan::Plan;
-
-/// One provider, as this side sees it.
-#[derive(Debug)]
-struct Site {
-    gates: Gates,
-    specs: Vec<GateSpec>,
-    lane: LaneId,
-    skew: Skew,
-    waiting: HashMap<Ticket, u32>,
-    /// A hold that is not worth waiting for: whoever comes now leaves too.
-    unaffordable: Option<Hold>,
-}
+use super::report::{Mark, Seen};
+pub(super) use site::{Ask, told};
+use site::{Item, Site};
 
 /// One item in hand.
 #[derive(Debug)]
@@ -47,12 +37,19 @@ pub(super) struct Driver {
     plan: Plan,
     seed: u64,
     run: Run,
-    sites: Vec<Site>,
-    site_of: Vec<usize>,
+    pub(super) sites: Vec<Site>,
+    pub(super) items: Vec<Item>,
+    /// Items that are not there yet.
+    coming: BTreeSet<(Instant, u32)>,
+    asks: Vec<(usize, Ask)>,
     hands: HashMap<u32, Hand>,
     sends: Vec<(u32, usize)>,
     pub(super) endings: Vec<Vec<Ending>>,
     pub(super) ended_at: Vec<Instant>,
+    /// When each item ended first.
+    pub(super) ended: HashMap<u32, Instant>,
+    /// What was seen of holds, where somebody wants to know.
+    pub(super) marks: Vec<Mark>,
     pub(super) wakeups: u64,
     pub(super) grants: u64,
 }
@@ -64,66 +61,30 @@ impl Driver {
             plan: plan.clone(),
             seed,
             sites: Vec::new(),
-            site_of: Vec::new(),
+            items: Vec::new(),
+            coming: BTreeSet::new(),
+            asks: Vec::new(),
             hands: HashMap::new(),
             sends: Vec::new(),
             endings: Vec::new(),
             ended_at: Vec::new(),
+            ended: HashMap::new(),
+            marks: Vec::new(),
             wakeups: 0,
             grants: 0,
         }
     }
 
-    /// A provider with its gates, and `items` items for it.
-    pub(super) fn site(&mut self, items: u32) -> usize {
-        let site = self.sites.len();
-        let keys = KeyHasher::new((self.seed, site as u64));
-        let spec = |scope| GateSpec::new(keys.key(scope, &[b"only"]), scope);
-        let lane = self.run.lane();
-        let mut gates = Gates::new(self.plan.gates.clone(), self.seed ^ site as u64);
-        gates.tell_time(self.plan.moment(Instant::ORIGIN));
-        self.sites.push(Site {
-            gates,
-            specs: [Scope::Provider, Scope::Account, Scope::Route]
-                .map(spec)
-                .to_vec(),
-            lane,
-            skew: Skew::new(),
-            waiting: HashMap::new(),
-            unaffordable: None,
-        });
-        for _ in 0..items {
-            let item = u32::try_from(self.site_of.len()).unwrap_or(u32::MAX);
-            self.site_of.push(site);
-            self.endings.push(Vec::new());
-            self.run.add(lane, item, 3);
-        }
-        site
-    }
-
-    pub(super) fn hold(&mut self, now: Instant, site: usize, until: Instant) {
-        let spec = self.sites[site].specs[0];
-        self.sites[site].gates.place_hold(now, spec, until);
-    }
-
-    pub(super) fn items_by_site(&self) -> Vec<u64> {
-        let of = |site| self.site_of.iter().filter(|s| **s == site).count() as u64;
-        (0..self.sites.len()).map(of).collect()
-    }
-
-    pub(super) fn site_of(&self, item: usize) -> usize {
-        self.site_of[item]
-    }
-
     /// Whether every item has ended.
-    pub(super) const fn is_done(&self) -> bool {
-        self.run.pending() == 0 && self.run.in_hand() == 0
+    pub(super) fn is_done(&self) -> bool {
+        self.run.pending() == 0 && self.run.in_hand() == 0 && self.coming.is_empty()
     }
 
     /// When something is due without anything coming in.
     pub(super) fn next_wake(&self, now: Instant) -> Option<Instant> {
         let gates = self.sites.iter().filter_map(|s| s.gates.next_wake());
-        gates.chain(self.run.next_opening(now)).min()
+        let comes = self.coming.first().map(|(at, _)| *at);
+        gates.chain(self.run.next_opening(now)).chain(comes).min()
     }
 
     pub(super) fn wake(&mut self, now: Instant) {
@@ -142,10 +103,16 @@ impl Driver {
 
     /// Does everything that can be done at `now`.
     pub(super) fn work(&mut self, now: Instant) {
+        while let Some(&(at, item)) = self.coming.first()
+            && at <= now
+        {
+            self.coming.pop_first();
+            self.run.add(self.items[item as usize].lane, item, 3);
+        }
         loop {
             while self.act(now) {}
             if let Some((_, item)) = self.run.take(now) {
-                let site = self.site_of[item as usize];
+                let site = self.items[item as usize].site;
                 let call = Call::new(self.plan.call.clone(), Safety::Read, now);
                 let hand = Hand {
                     site,
@@ -189,28 +156,46 @@ impl Driver {
                 }
             }
             Action::Emit(event) => self.heard(now, site, &event),
+            Action::Acquire { key, cost, id } => {
+                self.asks.push((site, Ask::Acquire { key, cost, id }));
+            }
+            Action::Announce { key, hold, .. } => {
+                self.asks.push((site, Ask::Announce { key, hold }));
+            }
             _ => {}
         }
         true
     }
 
     fn heard(&mut self, now: Instant, site: usize, event: &Event) {
-        let lane = self.sites[site].lane;
+        let lanes = self.sites[site].lanes.clone();
         match event {
             Event::HoldOpened { hold, .. } | Event::HoldLengthened { hold, .. } => {
+                self.mark(now, Seen::Held { until: hold.until });
                 let patience = self.plan.run.patience;
-                let turn = self.run.closed(now, lane, hold.until, patience);
-                let gives_up = turn == Turn::GiveUp;
+                let mut gives_up = false;
+                for lane in lanes {
+                    gives_up |= self.run.closed(now, lane, hold.until, patience) == Turn::GiveUp;
+                }
                 self.sites[site].unaffordable = gives_up.then_some(*hold);
                 if gives_up {
                     self.give_up_waiting(now, site, hold);
                 }
             }
             Event::EpisodeEnded { .. } | Event::HoldLifted { .. } => {
+                self.mark(now, Seen::Open);
                 self.sites[site].unaffordable = None;
-                self.run.opened(now, lane);
+                for lane in lanes {
+                    self.run.opened(now, lane);
+                }
             }
             _ => {}
+        }
+    }
+
+    fn mark(&mut self, at: Instant, seen: Seen) {
+        if self.plan.watched {
+            self.marks.push(Mark { at, seen });
         }
     }
 
@@ -238,6 +223,7 @@ impl Driver {
         }
         let limits = hand.call.asks(now);
         let mut request = Request::new(site.gates.gates(now, &site.specs));
+        request.urgency = self.items[item as usize].urgency;
         request.not_before = limits.not_before;
         request.expires = limits.expires;
         request.hold_limit = limits.hold_limit;
@@ -294,25 +280,16 @@ impl Driver {
             if let Some(ticket) = hand.ticket {
                 site.waiting.remove(&ticket);
             }
-            self.run.end(now, site.lane, item, end);
+            let lane = self.items[item as usize].lane;
+            self.run.end(now, lane, item, end);
         }
     }
 
     fn note(&mut self, now: Instant, item: u32, ending: Ending) {
         self.endings[item as usize].push(ending);
-        let site = self.site_of[item as usize];
-        self.ended_at.resize(self.sites.len(), Instant::ORIGIN);
+        let site = self.items[item as usize].site;
+        self.ended.entry(item).or_insert(now);
         self.ended_at[site] = now;
-    }
-
-    /// Requests on the wire and waiting, at every gate: all zero when a run is over.
-    pub(super) fn left_over(&self, now: Instant) -> usize {
-        let views = self.sites.iter().flat_map(|s| s.gates.view(now));
-        views.map(|v| v.in_flight as usize + v.waiting).sum()
-    }
-
-    pub(super) fn held(&self, now: Instant, site: usize) -> Duration {
-        self.run.closing(now, self.sites[site].lane).waited
     }
 }
 
