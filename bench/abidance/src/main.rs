@@ -16,11 +16,8 @@ mod scenario;
 mod table;
 
 use std::path::PathBuf;
-<<<<<<< HEAD
-use std::time::Duration;
-=======
 use std::process::ExitCode;
->>>>>>> wt-bench
+use std::time::Duration;
 
 use abide_core::control::Adaptive;
 use anyhow::{Result, bail};
@@ -48,22 +45,14 @@ struct Args {
     /// Items in hand, and requests on the wire.
     #[arg(long, default_value_t = 32)]
     concurrency: u32,
-<<<<<<< HEAD
     /// There and back in milliseconds, in place of the scenario's own.
     #[arg(long)]
     trip: Option<u64>,
-    /// Runs a row, each with its own seed.
-    #[arg(long, default_value_t = 20)]
-    seeds: u64,
-    /// Which controllers, separated by commas.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Controller::Abide])]
-=======
     /// Runs a row, each with its own seed; 20 in virtual time, 1 over sockets.
     #[arg(long)]
     seeds: Option<u64>,
     /// Which controllers, separated by commas; over sockets CUBIC, too.
     #[arg(long, value_enum, value_delimiter = ',')]
->>>>>>> wt-bench
     controller: Vec<Controller>,
     /// Write the rows here.
     #[arg(long)]
@@ -114,26 +103,6 @@ fn main() -> Result<ExitCode> {
     } else {
         bail!("say --virtual or --real");
     };
-<<<<<<< HEAD
-    let mut rows = Vec::new();
-    for name in &names {
-        let mut scenario = Scenario::named(name)?;
-        if let Some(trip) = args.trip {
-            scenario.trip = Duration::from_millis(trip);
-        }
-        for controller in &args.controller {
-            let runs: Vec<_> = (0..args.seeds)
-                .map(|seed| {
-                    let adaptive = controller.adaptive();
-                    measure::run(&scenario, args.items, args.concurrency, &adaptive, seed)
-                })
-                .collect();
-            rows.push(row::Row::of(name, controller.name(), args.items, &runs));
-            table::line(rows.last());
-        }
-    }
-=======
->>>>>>> wt-bench
     if let Some(file) = &args.json {
         table::write(file, &rows)?;
     }
@@ -154,7 +123,10 @@ fn or<T: Clone>(asked: &[T], usual: impl FnOnce() -> Vec<T>) -> Vec<T> {
 fn in_virtual_time(args: &Args) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for name in &or(&args.scenario, scenario::names) {
-        let scenario = Scenario::named(name)?;
+        let mut scenario = Scenario::named(name)?;
+        if let Some(trip) = args.trip {
+            scenario.trip = Duration::from_millis(trip);
+        }
         for controller in or(&args.controller, || vec![Controller::Abide]) {
             let setup = Setup {
                 items: args.items.unwrap_or(1_000),

@@ -174,17 +174,10 @@ pub const KNOBS: &[Knob] = &[
         "pace.adaptive",
         Kind::Choice(&["auto", "on", "cubic", "interval", "off"]),
         "auto",
-<<<<<<< HEAD
-        "Learn a pace from refusals: on infers the limit and keeps to it, interval \
-         backs away in the known steps of `pace.interval`; auto is on where neither `rate` nor \
-         `limits` is known, nor a limit that the provider itself documents: a learned pace on top \
-         of one only wastes what is allowed.",
-=======
-        "Learn a pace from refusals: on looks for the highest rate that is not refused, cubic \
-         does so as TCP does, to compare with, interval backs away in the known steps of \
-         `pace.interval`; auto is on where neither `rate` nor `limits` is known, nor a limit that \
-         the provider itself documents: a learned pace on top of one only wastes what is allowed.",
->>>>>>> wt-bench
+        "Learn a pace from refusals: on infers the limit and keeps to it, cubic looks for the rate \
+         as TCP does, to compare with, interval backs away in the known steps of `pace.interval`; \
+         auto is on where neither `rate` nor `limits` is known, nor a limit that the provider \
+         itself documents: a learned pace on top of one only wastes what is allowed.",
     ),
     knob(
         "pace.interval.start",

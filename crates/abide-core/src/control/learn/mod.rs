@@ -184,7 +184,6 @@ impl Learner {
         }
         if std::env::var("T").is_ok() {
             eprintln!(
-<<<<<<< HEAD
                 "rate {:.1} calm {:?} refusals {:?}",
                 self.rate,
                 self.calm,
@@ -192,19 +191,6 @@ impl Learner {
             );
             for f in fits.iter().take(3) {
                 eprintln!("   {} cost {:.2} most {:.1}", f.model, f.cost, f.most);
-=======
-                "{:.3} rate {:.1} calm {:?} refusals {:?}",
-                now.as_nanos() as f64 / 1e9,
-                self.rate,
-                self.calm,
-                self.history.evidence().refused
-            );
-            for f in fits.iter().take(4) {
-                eprintln!(
-                    "   {} cost {:.2} most {:.1} {:?} {:?}",
-                    f.model, f.cost, f.most, f.model, self.clock
-                );
->>>>>>> wt-bench
             }
         }
         self.choose(fits);
@@ -387,18 +373,10 @@ impl Controller for Learner {
             Some(trial) => trial,
             None => model,
         };
-<<<<<<< HEAD
         // A bucket is empty when it has just refused; who remembers one finds it full.
         let refused = self.refused_at.filter(|_| self.trial.is_none());
         let empty = refused.or(Some(now)).filter(|_| !self.remembered);
         Some(model.window(empty, self.history.counted()))
-=======
-        let refused = self
-            .refused_at
-            .filter(|_| self.trial.is_none())
-            .unwrap_or(now);
-        Some(model.window(refused, self.history.counted()))
->>>>>>> wt-bench
     }
 
     fn has_window(&self) -> bool {

@@ -114,6 +114,7 @@ impl Driver {
             let news = News::Restored {
                 rung: record.rung,
                 interval: record.interval,
+                learned: record.learned,
                 failures: record.failures,
                 last_success: record.last_success.map(|_| Instant::ORIGIN),
                 counts: Vec::new(),
