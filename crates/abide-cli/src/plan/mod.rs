@@ -24,8 +24,6 @@ use self::documented::Known;
 use self::figures::Figures;
 use crate::exit::{Exit, Usage};
 
-/// By how much of itself each way over the wire is longer or shorter.
-const JITTER: f64 = 0.1;
 /// The longest job that is followed to its end.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// The largest policy file read: a thousand times what anyone writes by hand.
@@ -63,9 +61,13 @@ pub(crate) struct Args {
     /// The path that is asked for, where limits differ by it
     #[arg(long, value_name = "PATH", default_value = "/")]
     path: String,
-    /// The round trip to the provider, as 80ms; each way varies by a tenth
+    /// The round trip to the provider, as 80ms
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = abide_config::duration)]
     trip: Duration,
+    /// By how much of itself each way varies, from 0 to 1; providers that count to the millisecond
+    /// refuse what a network brings together
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    jitter: f64,
     /// How long the provider takes to answer a request that it lets in [default: no time]; with
     /// --against its file says so
     #[arg(long, value_name = "TIME", value_parser = abide_config::duration, conflicts_with = "against")]
@@ -116,6 +118,12 @@ fn timestamp(text: &str) -> Result<WallTime, String> {
     let nanos = told.map_err(|e| e.to_string())?.as_nanosecond();
     let nanos = i64::try_from(nanos).map_err(|_| "is too far away".to_owned())?;
     Ok(WallTime::from_unix_nanos(nanos))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let told: Option<f64> = text.parse().ok();
+    let fits = told.filter(|n| (0.0..=1.0).contains(n));
+    fits.ok_or_else(|| "is no share from 0 to 1".to_owned())
 }
 
 /// A job and who it is for.
@@ -249,7 +257,7 @@ fn flags(args: &Args) -> Vec<Flag> {
 fn plan(args: &Args, config: &Config, gates: ProviderPolicy, classify: ClassifyPolicy) -> Plan {
     let provider = args.provider.as_deref();
     let run = config.run(provider);
-    let mut plan = Plan::new(run.concurrency, args.trip).jittered(JITTER);
+    let mut plan = Plan::new(run.concurrency, args.trip).jittered(args.jitter);
     plan.timeout = config.fetch().timeout;
     plan.at_most = LONGEST;
     plan.watched = true;
