@@ -66,7 +66,7 @@ struct Found {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Cell {
     /// When it begins, in seconds.
-    from: f64,
+    pub(super) from: f64,
     pub(super) accepted: u64,
     pub(super) refused: u64,
     pub(super) failed: u64,
