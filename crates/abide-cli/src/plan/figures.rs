@@ -58,8 +58,9 @@ struct Times {
 struct Found {
     /// In plain words.
     says: String,
-    /// A section of `abide.toml`.
-    section: String,
+    /// A section of `abide.toml`, where the provider has a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    section: Option<String>,
 }
 
 /// A stretch of the run.
@@ -80,7 +81,7 @@ fn rounded(seconds: f64) -> f64 {
 
 impl Figures {
     pub(super) fn new(
-        provider: &str,
+        (provider, named): (&str, bool),
         begins: WallTime,
         (notes, limit_known): (Vec<String>, bool),
         report: &Report,
@@ -94,7 +95,7 @@ impl Figures {
         let learned = report.records.iter().flatten().filter_map(|r| r.learned);
         let learned = learned.map(|l| Found {
             says: l.to_string(),
-            section: abide_config::learned::section(provider, &l),
+            section: named.then(|| abide_config::learned::section(provider, &l)),
         });
         let held: Duration = report.sites.iter().map(|s| s.held).sum();
         let timeline = cells(report);
@@ -170,7 +171,7 @@ impl Figures {
         for (n, what) in [
             (
                 self.skipped,
-                "skipped: the holds would outlast the patience or the budget",
+                "skipped: refused again and again, or held beyond the patience or the budget",
             ),
             (self.failed, "failed"),
             (self.unfinished, "never finished"),

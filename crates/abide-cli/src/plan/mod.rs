@@ -159,7 +159,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(chart) = &args.chart {
         draw(chart, &format!("{} items, {name}", args.items), &report)?;
     }
-    let figures = Figures::new(&name, begins, (notes, knows), &report);
+    let figures = Figures::new(
+        (&name, args.provider.is_some()),
+        begins,
+        (notes, knows),
+        &report,
+    );
     let text = match args.json {
         true => format!("{}\n", serde_json::to_string(&figures)?),
         false => figures.text(args.at.is_none(), spark::Colours::here()),
