@@ -4,6 +4,7 @@
 //! the machine is shared; compare ratios, not nanoseconds.
 
 mod decision;
+mod learner;
 mod memory;
 mod waiters;
 
@@ -37,6 +38,7 @@ fn main() -> anyhow::Result<()> {
         return Ok(());
     }
     memory::measure(&mut figures);
+    learner::measure(&mut figures);
     if !args.quick {
         waiters::measure(&mut figures)?;
     }

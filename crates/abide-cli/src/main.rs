@@ -7,6 +7,7 @@ mod exit;
 mod explain;
 mod fetch;
 mod own_profiles;
+mod plan;
 mod providers;
 mod runs;
 mod seal;
@@ -34,6 +35,7 @@ enum Verb {
     Config(config::Args),
     Explain(Box<explain::Args>),
     Fetch(Box<fetch::Args>),
+    Plan(Box<plan::Args>),
     Providers(providers::Args),
     Runs(runs::Args),
 }
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Verb::Config(args) => config::run(&args),
         Verb::Explain(args) => explain::run(&args),
         Verb::Fetch(args) => fetch::run(&args),
+        Verb::Plan(args) => plan::run(&args),
         Verb::Providers(args) => providers::run(&args),
         Verb::Runs(args) => runs::run(&args),
     };

@@ -42,6 +42,8 @@ mod holds;
 pub mod http;
 pub mod policy;
 mod provider;
+#[cfg(feature = "toml")]
+pub mod recipe;
 mod reply;
 mod request;
 pub mod scenarios;

@@ -5,10 +5,11 @@
 //! the same policy serves a simulation in virtual time and a server on a real socket.
 //!
 //! Limits ([`TokenBucket`], [`FixedWindow`], [`SlidingWindow`], [`Concurrency`], [`PenaltyBox`],
-//! [`Quota`]) decide who is let in. Wrappers change what they are put around: how long it takes
+//! [`Quota`], [`All`] of several) decide who is let in. Wrappers change what they are put around: how long it takes
 //! ([`Timed`]), who else asks ([`Neighbour`]), when it is down ([`Outage`]), how it talks ([`Graphql`], [`WrongClock`],
 //! [`Malformed`], [`Bodies`]). [`Routes`] puts several under one roof.
 
+mod all;
 mod bodies;
 mod bucket;
 mod concurrency;
@@ -35,6 +36,7 @@ use abide_core::Moment;
 use crate::reply::Reply;
 use crate::request::{Gate, Request, RequestId};
 
+pub use all::{All, Limit};
 pub use bodies::Bodies;
 pub use bucket::TokenBucket;
 pub use concurrency::Concurrency;

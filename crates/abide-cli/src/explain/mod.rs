@@ -9,7 +9,7 @@ mod lines;
 mod report;
 mod show;
 mod source;
-mod time;
+pub(crate) mod time;
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};

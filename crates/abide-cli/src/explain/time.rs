@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 /// `5 s`, `0.25 s`, `90 s`, `2 min 5 s`, `3 d 4 h`: no finer than two units. Seconds stay seconds
 /// as long as a header's arithmetic can be followed in the head.
-pub(super) fn span(d: Duration) -> String {
+pub(crate) fn span(d: Duration) -> String {
     if d < Duration::from_secs(60) && d.subsec_nanos() != 0 {
         let millis = d.as_nanos().div_ceil(1_000_000);
         let (secs, rest) = (millis / 1000, millis % 1000);
@@ -32,7 +32,7 @@ pub(super) fn span(d: Duration) -> String {
 }
 
 /// The same time in the zone of this machine; `None` where that is UTC.
-pub(super) fn here(at: WallTime) -> Option<String> {
+pub(crate) fn here(at: WallTime) -> Option<String> {
     let zone = TimeZone::system();
     let told = jiff::Timestamp::from_second(at.as_unix_secs_ceil()).ok()?;
     let zoned = told.to_zoned_datetime(zone);

@@ -4,7 +4,7 @@ mod check;
 mod json;
 mod list;
 mod show;
-mod words;
+pub(crate) mod words;
 
 use std::path::PathBuf;
 

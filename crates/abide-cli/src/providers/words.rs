@@ -44,7 +44,7 @@ pub(super) fn rate(limit: &Limit) -> String {
 }
 
 /// One limit with all that is known of it.
-pub(super) fn limit(limit: &Limit) -> String {
+pub(crate) fn limit(limit: &Limit) -> String {
     let kind = match limit.window {
         WindowKind::Bucket => match limit.burst {
             Some(n) => format!("bucket, {n} at once"),
@@ -103,7 +103,7 @@ pub(super) const fn scope(scope: GateScope) -> &'static str {
     }
 }
 
-pub(super) const fn evidence(evidence: Evidence) -> &'static str {
+pub(crate) const fn evidence(evidence: Evidence) -> &'static str {
     match evidence {
         Evidence::Documented => "documented",
         Evidence::Observed => "observed",

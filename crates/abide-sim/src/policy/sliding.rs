@@ -44,17 +44,30 @@ impl SlidingWindow {
     pub fn refusing_with(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
+
+    fn forget(&mut self, now: Instant) {
+        while self
+            .accepted
+            .front()
+            .is_some_and(|first| first.after(self.span) <= now)
+        {
+            self.accepted.pop_front();
+        }
+    }
+
+    /// How long it is until one more may come.
+    pub(super) fn left(&mut self, now: Instant) -> Duration {
+        self.forget(now);
+        match self.accepted.front() {
+            Some(first) if self.accepted.len() >= self.count => first.after(self.span).since(now),
+            _ => Duration::ZERO,
+        }
+    }
 }
 
 impl Policy for SlidingWindow {
     fn arrive(&mut self, at: Moment, _id: RequestId, _request: &Request) -> Reply {
-        while self
-            .accepted
-            .front()
-            .is_some_and(|first| first.after(self.span) <= at.now)
-        {
-            self.accepted.pop_front();
-        }
+        self.forget(at.now);
         if self.accepted.len() < self.count {
             self.accepted.push_back(at.now);
             return Reply::accepted(Answer::ok());

@@ -85,6 +85,15 @@ impl FixedWindow {
         i128::from(nanos(self.phase))
     }
 
+    /// How long it is until one more may come.
+    pub(super) fn left(&self, wall: WallTime) -> Duration {
+        let window = self.window_at(wall);
+        if window != self.window || self.used < self.count {
+            return Duration::ZERO;
+        }
+        self.begin(window + 1).since(wall)
+    }
+
     fn tell(&self, mut reply: Reply, at: Moment, end: WallTime) -> Reply {
         let remaining = self.count - self.used;
         let reset = end.as_unix_secs_ceil();

@@ -8,6 +8,8 @@
 //!
 //! The same seed gives the same run, to the nanosecond.
 
+#[cfg(feature = "chart")]
+mod chart;
 mod driver;
 mod ending;
 mod plan;
@@ -26,6 +28,8 @@ use abide_core::provider::GateRecord;
 use abide_core::queue::Urgency;
 use fastrand::Rng;
 
+#[cfg(feature = "chart")]
+pub use chart::{NotDrawn, svg};
 pub use ending::Ending;
 pub use plan::Plan;
 pub use report::{Mark, Report, Seen, SiteReport};

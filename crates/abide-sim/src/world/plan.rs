@@ -6,7 +6,7 @@ use abide_core::breaker::BreakerPolicy;
 use abide_core::call::{CallPolicy, Queueing};
 use abide_core::policy::ProviderPolicy;
 use abide_core::run::RunPolicy;
-use abide_core::{ClassifyPolicy, Instant, Moment, WallTime};
+use abide_core::{ClassifyPolicy, GateClass, Instant, Moment, Scope, WallTime};
 
 /// The wall clock at the origin of virtual time, unless a plan begins later: an even minute.
 const EPOCH: i64 = 1_773_144_000;
@@ -27,6 +27,8 @@ pub struct Plan {
     pub at_most: Duration,
     /// How long after an even minute on the wall clock the run begins.
     pub begins: Duration,
+    /// The gates that each request passes, widest first, with what it costs there.
+    pub passes: Vec<(Scope, GateClass, u32)>,
     /// Whether the report tells what happened when.
     pub watched: bool,
     /// The gates.
@@ -59,6 +61,9 @@ impl Plan {
             timeout: Duration::from_secs(30),
             at_most: Duration::from_secs(7 * 86_400),
             begins: Duration::ZERO,
+            passes: [Scope::Provider, Scope::Account, Scope::Route]
+                .map(|scope| (scope, GateClass::PLAIN, 1))
+                .to_vec(),
             watched: false,
             gates,
             call,
@@ -71,6 +76,13 @@ impl Plan {
     #[must_use]
     pub const fn jittered(mut self, part: f64) -> Self {
         self.jitter = part;
+        self
+    }
+
+    /// The same begun at this time on the wall clock, or at [`EPOCH`] where that is later.
+    #[must_use]
+    pub fn beginning(mut self, at: WallTime) -> Self {
+        self.begins = at.since(WallTime::from_unix_secs(EPOCH));
         self
     }
 

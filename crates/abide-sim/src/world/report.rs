@@ -122,6 +122,25 @@ impl Report {
     pub fn times_oracle(&self) -> f64 {
         self.elapsed.as_secs_f64() / self.oracle.as_secs_f64().max(1e-9)
     }
+
+    /// From when to when some gate was closed, up to the end, if it was watched.
+    pub fn holds(&self) -> Vec<(Instant, Instant)> {
+        let end = Instant::ORIGIN.after(self.elapsed);
+        let mut spans: Vec<(Instant, Instant)> = Vec::new();
+        for mark in &self.timeline {
+            let at = mark.at;
+            match (mark.seen, spans.last_mut()) {
+                (Seen::Held { until }, Some(last)) if at <= last.1 => {
+                    last.1 = last.1.max(until).min(end);
+                }
+                (Seen::Held { until }, _) => spans.push((at, until.min(end))),
+                // A hold may be lifted before its time.
+                (Seen::Open, Some(last)) => last.1 = last.1.min(at),
+                _ => {}
+            }
+        }
+        spans
+    }
 }
 
 pub(super) fn sum_up(
@@ -188,4 +207,35 @@ pub(super) fn sum_up(
         report.oracle = report.oracle.max(site.oracle);
     }
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_that_touch_are_one_and_end_with_the_run() {
+        let held = |at, until| {
+            let seen = Seen::Held {
+                until: Instant::from_secs(until),
+            };
+            (at, seen)
+        };
+        let marks = [held(1, 3), held(2, 5), held(7, 90)];
+        assert_eq!(spans(&marks), [(1, 5), (7, 10)]);
+        let marks = [held(1, 3), (2, Seen::Open)];
+        assert_eq!(spans(&marks), [(1, 2)]);
+    }
+
+    fn spans(marks: &[(u64, Seen)]) -> Vec<(u64, u64)> {
+        let mark = |(at, seen): &(u64, Seen)| Mark::new(Instant::from_secs(*at), *seen);
+        let report = Report {
+            timeline: marks.iter().map(mark).collect(),
+            elapsed: Duration::from_secs(10),
+            ..Report::default()
+        };
+        let secs = |at: Instant| at.since(Instant::ORIGIN).as_secs();
+        let holds = report.holds();
+        holds.iter().map(|(a, b)| (secs(*a), secs(*b))).collect()
+    }
 }

@@ -26,7 +26,9 @@ const VAGUELY: f64 = 2.0;
 /// By how much a rate may be outside of what was found possible.
 const ROUGHLY: f64 = 1.005;
 /// Steps between the rates that are tried.
-const STEP: f64 = 1.012;
+const STEP: f64 = 1.03;
+/// To how near a bound the lowest and the highest possible rate are found.
+const NEAR: f64 = 1.002;
 
 /// A limit that is possible, and how unlikely it is.
 #[derive(Clone, Debug)]
@@ -72,20 +74,25 @@ impl Look<'_> {
     fn bucket(&self) -> Option<Fit> {
         let good = &self.seen.good;
         let last = good.last().copied().unwrap_or_default().max(self.varies);
-        let mut rate = (good.len() as f64 / last * 0.3).max(0.01);
+        if self.usable() < 2 {
+            return None;
+        }
+        let mut rate = (good.len() as f64 / last * 0.5).max(0.01);
         let (mut low, mut high) = (f64::MAX, f64::MIN);
-        for _ in 0..400 {
+        for _ in 0..160 {
             if self.burst(rate).is_some() {
                 low = low.min(rate);
                 high = high.max(rate);
-            } else if high > 0.0 && rate > high * 1.5 {
+            } else if high > 0.0 {
                 break;
             }
             rate *= STEP;
         }
-        if low > high || self.usable() < 2 {
+        if low > high {
             return None;
         }
+        let low = self.edge(low / STEP, low);
+        let high = self.edge(high * STEP, high);
         // The first burst is known in outline only.
         let (low, high) = (low / ROUGHLY, high * ROUGHLY);
         let (mut rate, mut cost) = if high > low * VAGUE {
@@ -113,6 +120,18 @@ impl Look<'_> {
         })
     }
 
+    /// The rate nearest to one that is not possible that still is, from one that is.
+    fn edge(&self, mut not: f64, mut possible: f64) -> f64 {
+        while not / possible > NEAR || possible / not > NEAR {
+            let middle = (not * possible).sqrt();
+            match self.burst(middle) {
+                Some(_) => possible = middle,
+                None => not = middle,
+            }
+        }
+        possible
+    }
+
     /// How many refusals say something about a bucket.
     fn usable(&self) -> usize {
         self.seen.refused_after(self.reaches()).count()
@@ -134,6 +153,9 @@ impl Look<'_> {
                 since: t,
             };
             least = least.max(owed.units);
+            if least - margin > most + margin {
+                return None;
+            }
         }
         for r in refused {
             most = most.min(self.at_refusal(owed.at(rate, r), r, jitter)?);
@@ -165,6 +187,9 @@ impl Look<'_> {
     }
 
     fn sliding(&self, span: f64) -> Option<Fit> {
+        let most = (self.seen.refused_after(span))
+            .map(|r| self.between(r - span - self.varies, r + self.varies));
+        let most = most.min()?;
         let (mut least, mut from) = (0, 0);
         let good = &self.seen.good;
         for (i, &t) in good.iter().enumerate() {
@@ -172,12 +197,10 @@ impl Look<'_> {
                 from += 1;
             }
             least = least.max(i + 1 - from);
+            if least > most {
+                return None;
+            }
         }
-        let most = self
-            .seen
-            .refused_after(span)
-            .map(|r| self.between(r - span - self.varies, r + self.varies));
-        let most = most.min()?;
         let (count, roundness) = prior::likeliest_count(least as f64, most as f64)?;
         let model = Model::Sliding { count, span };
         Some(Fit {
@@ -222,6 +245,15 @@ impl Look<'_> {
     fn counts(&self, span: f64, phase: f64) -> Option<(f64, f64)> {
         let good = &self.seen.good;
         let window = |t: f64| ((t - phase) / span).floor();
+        // Between a refusal and what is accepted next lies a boundary.
+        for r in self.seen.refused_after(span) {
+            let next = good.partition_point(|t| *t <= r);
+            if let Some(&t) = good.get(next)
+                && window(t + self.varies) <= window(r - self.varies)
+            {
+                return None;
+            }
+        }
         let (mut least, mut count, mut current) = (0.0_f64, 0.0, f64::MIN);
         for &t in good {
             // What arrives so close to a boundary may belong to either side.

@@ -10,7 +10,7 @@ use abide_core::lease::LeaseId;
 use abide_core::provider::{GateRecord, News, Provider as Gates, Ticket};
 use abide_core::queue::Urgency;
 use abide_core::run::LaneId;
-use abide_core::{Instant, Scope, Skew};
+use abide_core::{GateClass, Instant, Scope, Skew};
 
 use super::Driver;
 
@@ -58,15 +58,22 @@ impl Driver {
         let site = self.sites.len();
         // Clients of one provider mean the same gate by the same key.
         let keys = KeyHasher::new((self.seed, provider as u64));
-        let spec = |scope| GateSpec::new(keys.key(scope, &[b"only"]), scope);
+        let spec = |(scope, class, cost): &(Scope, GateClass, u32)| {
+            let own = class
+                .index()
+                .map_or([0; 8], |n| (n as u64 + 1).to_be_bytes());
+            GateSpec {
+                class: *class,
+                weight: *cost,
+                ..GateSpec::new(keys.key(*scope, &[b"only", &own]), *scope)
+            }
+        };
         let mut gates = Gates::new(self.plan.gates.clone(), self.seed ^ site as u64);
         gates.tell_time(self.plan.moment(Instant::ORIGIN));
         self.sites.push(Site {
             provider,
             gates,
-            specs: [Scope::Provider, Scope::Account, Scope::Route]
-                .map(spec)
-                .to_vec(),
+            specs: self.plan.passes.iter().map(spec).collect(),
             lanes: Vec::new(),
             skew: Skew::new(),
             waiting: HashMap::new(),
