@@ -26,9 +26,7 @@ const VAGUELY: f64 = 2.0;
 /// By how much a rate may be outside of what was found possible.
 const ROUGHLY: f64 = 1.005;
 /// Steps between the rates that are tried.
-const STEP: f64 = 1.03;
-/// To how near a bound the lowest and the highest possible rate are found.
-const NEAR: f64 = 1.002;
+const STEP: f64 = 1.012;
 
 /// A limit that is possible, and how unlikely it is.
 #[derive(Clone, Debug)]
@@ -77,13 +75,13 @@ impl Look<'_> {
         if self.usable() < 2 {
             return None;
         }
-        let mut rate = (good.len() as f64 / last * 0.5).max(0.01);
+        let mut rate = (good.len() as f64 / last * 0.3).max(0.01);
         let (mut low, mut high) = (f64::MAX, f64::MIN);
-        for _ in 0..160 {
+        for _ in 0..400 {
             if self.burst(rate).is_some() {
                 low = low.min(rate);
                 high = high.max(rate);
-            } else if high > 0.0 {
+            } else if rate > high * 1.5 && high > 0.0 {
                 break;
             }
             rate *= STEP;
@@ -91,8 +89,6 @@ impl Look<'_> {
         if low > high {
             return None;
         }
-        let low = self.edge(low / STEP, low);
-        let high = self.edge(high * STEP, high);
         // The first burst is known in outline only.
         let (low, high) = (low / ROUGHLY, high * ROUGHLY);
         let (mut rate, mut cost) = if high > low * VAGUE {
@@ -118,18 +114,6 @@ impl Look<'_> {
             cost: cost + 0.5 * roundness,
             most: high,
         })
-    }
-
-    /// The rate nearest to one that is not possible that still is, from one that is.
-    fn edge(&self, mut not: f64, mut possible: f64) -> f64 {
-        while not / possible > NEAR || possible / not > NEAR {
-            let middle = (not * possible).sqrt();
-            match self.burst(middle) {
-                Some(_) => possible = middle,
-                None => not = middle,
-            }
-        }
-        possible
     }
 
     /// How many refusals say something about a bucket.
@@ -247,25 +231,13 @@ impl Look<'_> {
         let window = |t: f64| ((t - phase) / span).floor();
         // Between a refusal and what is accepted next lies a boundary.
         for r in self.seen.refused_after(span) {
-            let next = good.partition_point(|t| *t <= r);
+            // What was sent just then may have overtaken it.
+            let next = good.partition_point(|t| *t <= r + 2.0 * self.varies);
             if let Some(&t) = good.get(next)
                 && window(t + self.varies) <= window(r - self.varies)
             {
                 return None;
             }
-        }
-        let (mut least, mut count, mut current) = (0.0_f64, 0.0, f64::MIN);
-        for &t in good {
-            // What arrives so close to a boundary may belong to either side.
-            let into = (t - phase).rem_euclid(span);
-            if into < self.varies || span - into < self.varies {
-                continue;
-            }
-            if window(t) > current {
-                (current, count) = (window(t), 0.0);
-            }
-            count += 1.0;
-            least = least.max(count);
         }
         let mut most = f64::MAX;
         for r in self.seen.refused_after(span) {
@@ -273,9 +245,22 @@ impl Look<'_> {
             let begun = window(r - self.varies) * span + phase;
             let count = self.between(begun - self.varies, r + self.varies);
             most = most.min(count as f64);
+        }
+        let (first, last) = (good.first()?, good.last()?);
+        let mut least = 0.0_f64;
+        let mut begins = window(*first) * span + phase;
+        let mut from = 0;
+        while begins <= *last {
+            // What arrives so close to a boundary may belong to either side.
+            let until = begins + span - self.varies;
+            let rest = &good[from..];
+            let begun = from + rest.partition_point(|t| *t < begins + self.varies);
+            from = begun + good[begun..].partition_point(|t| *t <= until);
+            least = least.max((from - begun) as f64);
             if least > most {
                 return None;
             }
+            begins += span;
         }
         (most < f64::MAX).then_some((least, most))
     }
