@@ -57,7 +57,8 @@
 //! have none of their own. `profile` and `plan` are looked up and none: the smallest allowance is
 //! the one that is safe for all.
 //!
-//! A gentle start lets out at most two unanswered requests more than have come back well together.
+//! A gentle start lets out two requests for a quarter of a second, then three times as many as have
+//! come back well together, and no more than fourteen until a hundred were served.
 //! The learned rate does nothing until the first refusal: an account that was never refused is
 //! never slowed. An idle hour leaves it where it was. It never falls to nothing.
 //!
@@ -68,7 +69,7 @@
 //! | `breaker.enabled` | on | the same | a broken provider heals sooner unasked |
 //! | `breaker.failures` | 5 in a row | the same | fewer are bad luck, more are a habit |
 //! | `breaker.ratio` | half of at least 20 in 30 s | the same | half is no accident any more |
-//! | `breaker.open` | 30 s, doubling up to 5 min | 1 s up to 1 min | a run asks sooner |
+//! | `breaker.open` | 30 s, doubling up to 5 min | 1 s, a quarter longer each time, up to 1 min | a run asks sooner |
 //! | `breaker.probe_lease` | 1 min | the same | as for a hold's probe |
 //! | `budget.ratio` | 0.2 | the same | a fifth more load is what a recovering provider bears |
 //! | `budget.per_second` | 3 | the same | a quiet program must be able to repeat at all |
