@@ -23,6 +23,7 @@ mod admission;
 pub mod blocking;
 mod broadcast;
 mod builder;
+mod by_name;
 mod call;
 mod cause;
 mod chain;
@@ -63,6 +64,7 @@ mod tls;
 mod told;
 mod transport;
 mod turn;
+mod within;
 
 pub use abide_core as core;
 pub use abide_profile as profile;

@@ -18,9 +18,9 @@ use abide_core::{Finding, Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::admission::Admission;
-use crate::client::within;
 use crate::shard::{Grant, Handle, Shard, State};
 use crate::shared::ask_for_neutral_name;
+use crate::within::within;
 
 /// Leave to send one attempt; it has been stamped as sent.
 #[derive(Debug)]

@@ -18,7 +18,6 @@ use url::Url;
 use crate::account::account;
 use crate::names::{Credential, Names};
 use crate::place::Place;
-use crate::shard::Shard;
 use crate::shared::Shared;
 
 /// Where a request goes, without anything secret.
@@ -78,7 +77,7 @@ impl Target {
     }
 
     /// As [`of`](Self::of), as an account of this name, where the request does not tell.
-    fn as_of(
+    pub(crate) fn as_of(
         shared: &Shared,
         method: &Method,
         url: &Url,
@@ -171,59 +170,6 @@ pub(crate) fn add_host(gates: &mut Gates, names: &Names, provider: &str, part: C
 /// The account of this name, where its requests do not tell.
 pub(crate) fn named_account(names: &Names, name: &str) -> Credential {
     names.credential(&[b"account", name.as_bytes()])
-}
-
-impl Shard {
-    /// Where it is called by other ways than its addresses: its root, as nobody.
-    pub(crate) fn target(&self) -> Target {
-        self.target_of(None)
-    }
-
-    /// As [`target`](Self::target), as an account of this name.
-    pub(crate) fn target_of(&self, named: Option<&str>) -> Target {
-        let (profile, names) = (self.profile(), &self.shared().names);
-        let host = profile.told().hosts.first();
-        let host = host.map_or_else(|| &**self.name(), String::as_str);
-        let url = Url::parse(&format!("https://{host}/")).ok();
-        let none = HeaderMap::new();
-        let target =
-            url.and_then(|url| Target::as_of(self.shared(), &Method::GET, &url, &none, named));
-        let account = named.map(|name| named_account(names, name));
-        let gates = target.map(|t| t.gates).unwrap_or_else(|| {
-            let plain = [Scope::Provider, Scope::Account].map(|scope| TargetGate {
-                scope,
-                class: GateClass::PLAIN,
-                family: None,
-                cost: 1,
-                part: account
-                    .filter(|_| scope == Scope::Account)
-                    .unwrap_or_default(),
-                key: GateKey(0),
-            });
-            plain.into_iter().collect()
-        });
-        let mut gates: Gates = gates;
-        // Its address may be another's by now: the gates are its own all the same.
-        for gate in &mut gates {
-            gate.key = names.spec(gate.scope, self.name(), gate.part.bytes()).key;
-        }
-        Target {
-            provider: Arc::clone(self.name()),
-            profile: Arc::clone(profile),
-            gates,
-            loopback: names_loopback(self.name()),
-        }
-    }
-
-    /// The key of the gate of the host at which it is called by its name, where it has several.
-    pub(crate) fn host_key(&self) -> Option<GateKey> {
-        if !self.profile().has_several_hosts() {
-            return None;
-        }
-        let target = self.target();
-        let host = target.gates.iter().find(|g| g.class == GateClass::HOST)?;
-        Some(self.spec(&target, host).key)
-    }
 }
 
 impl Target {

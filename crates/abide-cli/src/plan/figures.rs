@@ -7,6 +7,7 @@ use abide_sim::Fate;
 use abide_sim::world::{Ending, Report, Seen};
 use serde::Serialize;
 
+use super::cells::{Cell, coarse};
 use super::spark::{self, Colours};
 use crate::exit::Exit;
 use crate::explain::time::{here, span};
@@ -61,18 +62,6 @@ struct Found {
     /// A section of `abide.toml`, where the provider has a name.
     #[serde(skip_serializing_if = "Option::is_none")]
     section: Option<String>,
-}
-
-/// A stretch of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Cell {
-    /// When it begins, in seconds.
-    pub(super) from: f64,
-    pub(super) accepted: u64,
-    pub(super) refused: u64,
-    pub(super) failed: u64,
-    /// Whether some gate was held in it.
-    pub(super) held: bool,
 }
 
 fn rounded(seconds: f64) -> f64 {
@@ -193,14 +182,6 @@ impl Figures {
         }
         out.push_str(&spark::draw(&self.timeline, elapsed, colours));
         out
-    }
-}
-
-/// No finer than people plan.
-pub(super) fn coarse(d: Duration) -> Duration {
-    match d.as_secs() {
-        0..10 => Duration::from_millis(u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
-        secs => Duration::from_secs(secs + u64::from(d.subsec_nanos() > 0)),
     }
 }
 

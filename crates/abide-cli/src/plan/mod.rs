@@ -3,6 +3,7 @@
 //! The simulated provider keeps to what a profile documents, or to the policy of a file; the client
 //! is the core as `abide fetch` drives it.
 
+mod cells;
 mod documented;
 mod figures;
 mod spark;

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use super::figures::{Cell, coarse};
+use super::cells::{Cell, coarse};
 use crate::explain::time::span;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

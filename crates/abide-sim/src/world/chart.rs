@@ -3,7 +3,8 @@
 use abide_core::Instant;
 use plotters::prelude::*;
 
-use super::report::{Mark, Report, Seen};
+use super::report::Report;
+use super::timeline::{Mark, Seen};
 use crate::reply::Fate;
 
 const SIZE: (u32, u32) = (900, 420);

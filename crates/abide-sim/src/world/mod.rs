@@ -16,6 +16,7 @@ mod plan;
 mod report;
 mod rules;
 mod store;
+mod timeline;
 mod wire;
 
 use std::cmp::Reverse;
@@ -32,9 +33,10 @@ use fastrand::Rng;
 pub use chart::{NotDrawn, svg};
 pub use ending::Ending;
 pub use plan::Plan;
-pub use report::{Mark, Report, Seen, SiteReport};
+pub use report::{Report, SiteReport};
 pub use rules::GraphqlRules;
 pub use store::Store;
+pub use timeline::{Mark, Seen};
 
 use crate::policy::Job;
 use crate::provider::Provider;

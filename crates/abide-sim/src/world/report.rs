@@ -7,40 +7,8 @@ use abide_core::provider::GateRecord;
 
 use super::driver::Driver;
 use super::ending::Ending;
+use super::timeline::{Mark, Seen};
 use crate::provider::Provider;
-use crate::reply::Fate;
-
-/// Something that happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Mark {
-    /// When.
-    pub at: Instant,
-    /// What.
-    pub seen: Seen,
-}
-
-impl Mark {
-    /// Something that happened at `at`.
-    pub const fn new(at: Instant, seen: Seen) -> Self {
-        Self { at, seen }
-    }
-}
-
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Seen {
-    /// A request reached its provider, which made this of it.
-    Answered(Fate),
-    /// A gate was closed, or its closing got longer.
-    Held {
-        /// Until when.
-        until: Instant,
-    },
-    /// A gate is open again.
-    Open,
-}
 
 /// What came of one client's items for one provider. The truth is the provider's, whoever else
 /// was its client.

@@ -24,13 +24,14 @@ pub use said::Said;
 use said::Heard;
 
 use crate::admission::Admission;
-use crate::client::{CallOptions, within};
+use crate::client::CallOptions;
 use crate::error::{LastAnswer, TurnedAway};
 use crate::exchange::{self, Broke};
 use crate::governor::Governor;
 use crate::permit::Permit;
 use crate::shard::Handle;
 use crate::target::Target;
+use crate::within::within;
 
 /// What an attempt is that took longer than its caller let it: whether anything was sent is not
 /// known.

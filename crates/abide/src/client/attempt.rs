@@ -15,7 +15,7 @@ use http::StatusCode;
 
 use super::hooks::{Hooks, Refused};
 use super::redirect;
-use super::request::{outgoing, within};
+use super::request::outgoing;
 use super::{CallOptions, Client};
 use crate::admission::Admission;
 use crate::cause::Cause;
@@ -29,6 +29,7 @@ use crate::shard::Handle;
 use crate::struck::Secrets;
 use crate::target::Target;
 use crate::transport;
+use crate::within::within;
 
 /// How long a body that nobody waits for may take to be read away.
 const DRAIN: Duration = Duration::from_secs(1);

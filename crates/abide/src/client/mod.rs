@@ -26,7 +26,6 @@ use tokio::sync::Semaphore;
 pub use builder::RequestBuilder;
 pub use check::Check;
 pub(crate) use hooks::{Hooks, Refused};
-pub(crate) use request::within;
 
 use crate::admission::BeforeStart;
 use crate::error::Error;

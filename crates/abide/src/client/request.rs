@@ -1,7 +1,5 @@
 //! A request on its way out: what goes on the wire, how long is waited.
 
-use std::time::Duration;
-
 use abide_core::call::Call;
 
 /// What goes on the wire, and whether it could go again: a body that is a stream or too large to
@@ -21,12 +19,4 @@ pub(super) fn outgoing(request: &mut reqwest::Request, call: &Call) -> (reqwest:
     head.headers_mut().clone_from(request.headers());
     *head.timeout_mut() = request.timeout().copied();
     (std::mem::replace(request, head), false)
-}
-
-/// What a future comes to within so much time, where there is a bound.
-pub(crate) async fn within<F: Future>(left: Option<Duration>, future: F) -> Option<F::Output> {
-    match left {
-        None => Some(future.await),
-        Some(left) => tokio::time::timeout(left, future).await.ok(),
-    }
 }

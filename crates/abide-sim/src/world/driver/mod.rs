@@ -18,7 +18,7 @@ use abide_core::{Instant, Verdict};
 
 use super::ending::Ending;
 use super::plan::Plan;
-use super::report::{Mark, Seen};
+use super::timeline::{Mark, Seen};
 pub(super) use site::{Ask, told};
 use site::{Item, Site};
 
