@@ -1,7 +1,8 @@
 //! What a learner costs an answer, the looks for a limit after each refusal included.
 
-use std::time::{Duration, Instant as Clock};
+use std::time::Duration;
 
+use abide::clock::{Clock, System};
 use abide::core::Instant;
 use abide::core::control::{Before, Controller, Learner};
 use serde_json::{Map, Value, json};
@@ -11,6 +12,7 @@ use serde_json::{Map, Value, json};
 /// refused.
 fn answers(count: u32) -> (f64, u32) {
     let trip = Duration::from_millis(20);
+    let clock = System;
     let mut learner = Learner::after(Before::default());
     let (mut tokens, mut last, mut now) = (10.0_f64, 0.0_f64, 0.0_f64);
     let (mut refused, mut took) = (0, Duration::ZERO);
@@ -22,19 +24,19 @@ fn answers(count: u32) -> (f64, u32) {
         last = now;
         let sent = Instant::ORIGIN.after(Duration::from_secs_f64(now));
         let back = sent.after(trip);
-        let begun = Clock::now();
+        let begun = clock.now();
         learner.sent(sent, 1);
         if tokens < 0.0 {
             refused += 1;
             learner.refused(back, sent, true);
-            took += begun.elapsed();
+            took += clock.now().since(begun);
             (tokens, now, last) = (10.0, now + 1.0, now + 1.0);
-            let begun = Clock::now();
+            let begun = clock.now();
             learner.resumed(Instant::ORIGIN.after(Duration::from_secs_f64(now)));
-            took += begun.elapsed();
+            took += clock.now().since(begun);
         } else {
             learner.answered(back, sent, false);
-            took += begun.elapsed();
+            took += clock.now().since(begun);
         }
     }
     (took.as_nanos() as f64 / f64::from(count), refused)
