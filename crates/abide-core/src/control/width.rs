@@ -188,6 +188,25 @@ mod tests {
     }
 
     #[test]
+    fn sc_j10_it_grows_only_while_it_is_used_and_never_without_bound() {
+        let mut w = Width::below(5);
+        w.turned_away(5);
+        for _ in 0..10_000 {
+            w.served(2);
+        }
+        assert_eq!(w.most(), 4, "nobody used it all");
+        for _ in 0..10_000 {
+            w.served(w.most());
+        }
+        assert!(w.most() > 4, "the limit was raised");
+        let before = w.most();
+        for _ in 0..CALM_WELL {
+            w.served(w.most());
+        }
+        assert!(w.most() <= before + 1, "one step at a time");
+    }
+
+    #[test]
     fn an_outage_is_no_crowd() {
         let mut w = Width::below(32);
         for _ in 0..20 {
