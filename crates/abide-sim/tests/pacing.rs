@@ -53,7 +53,11 @@ fn sc_j06_a_limit_a_second_and_a_limit_a_minute_at_once() {
         ];
         let r = run(All::of(limits), windows, 400, seed);
         // Ten answers may not tell yet by how much the way varies: that may cost one.
-        assert!(r.done == 400 && r.refused <= 1, "seed {seed}: {:?}", r.sites);
+        assert!(
+            r.done == 400 && r.refused <= 1,
+            "seed {seed}: {:?}",
+            r.sites
+        );
         assert!(r.elapsed >= 2 * minute, "{:?}", r.elapsed);
     }
 }
