@@ -11,6 +11,7 @@
 //! The time lost by that is 0.3 s at a round trip of 20 ms, and three round trips where they are
 //! long: nothing in a run of minutes.
 
+use crate::gate::Lately;
 use crate::time::Instant;
 
 /// How many may be out at first.
@@ -88,12 +89,12 @@ impl InFlight {
         self.count = self.count.saturating_sub(1);
     }
 
-    /// A request that was one of `together` on the wire came back well at `now`, as `served` did
-    /// lately.
+    /// A request that was one of `together` on the wire came back well at `now`, as others did
+    /// `lately`.
     #[inline]
-    pub(crate) const fn came_back(&mut self, now: Instant, together: u32, served: u32) {
+    pub(crate) const fn came_back(&mut self, now: Instant, together: u32, lately: &Lately) {
         if together.saturating_mul(GROWTH) > self.gentle {
-            self.widen(now, together, served);
+            self.widen(now, together, lately.count());
         }
     }
 
@@ -154,17 +155,23 @@ mod tests {
         Instant::from_millis(ms)
     }
 
+    fn lately(served: u32) -> Lately {
+        let mut lately = Lately::default();
+        (0..served).for_each(|_| lately.add(at(0)));
+        lately
+    }
+
     #[test]
     fn two_at_first_then_three_times_as_many_as_came_back_well_together() {
         let mut f = InFlight::new(32, true);
         assert_eq!((f.enter(at(0)), f.enter(at(0))), (1, 2));
         assert!(!f.has_room());
         f.leave();
-        f.came_back(at(20), 2, 1);
+        f.came_back(at(20), 2, &lately(1));
         f.enter(at(20));
         assert!(!f.has_room(), "a quarter of a second is not over");
         f.leave();
-        f.came_back(at(260), 2, 20);
+        f.came_back(at(260), 2, &lately(20));
         for _ in 0..5 {
             assert!(f.has_room());
             f.enter(at(260));
@@ -176,7 +183,7 @@ mod tests {
     fn fourteen_until_a_hundred_were_served() {
         let mut f = InFlight::new(64, true);
         f.enter(at(0));
-        f.came_back(at(300), 5, 60);
+        f.came_back(at(300), 5, &lately(60));
         let room = |f: &mut InFlight| {
             let before = f.count();
             while f.has_room() {
@@ -185,9 +192,9 @@ mod tests {
             f.count() - before
         };
         assert_eq!(room(&mut f), 13);
-        f.came_back(at(400), 14, 99);
+        f.came_back(at(400), 14, &lately(99));
         assert_eq!(room(&mut f), 0);
-        f.came_back(at(400), 14, 100);
+        f.came_back(at(400), 14, &lately(100));
         assert_eq!(room(&mut f), 28);
     }
 }

@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// How much of what is known of the extremes is forgotten with each answer: ten thousand
-/// answers forget a route that was left, and the extremes come often enough to be remembered.
-const FADES: u64 = 8_192;
+/// After so many answers something of the extremes is forgotten, since routes change; most answers
+/// lie between them, and cost two comparisons.
+const EVERY: u32 = 64;
+/// How much: ten thousand answers forget a route that was left, and the extremes come often enough
+/// to be remembered.
+const FADES: u64 = 128;
 
 /// The round trips of one provider.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,6 +21,8 @@ pub(crate) struct Trip {
     /// In nanoseconds; 0 while nothing came back.
     least: u64,
     most: u64,
+    seen: u32,
+    lag: u32,
 }
 
 impl Trip {
@@ -25,13 +30,25 @@ impl Trip {
     #[inline]
     pub(crate) fn add(&mut self, now: Instant, sent: Instant) {
         let took = now.as_nanos().saturating_sub(sent.as_nanos()).max(1);
+        self.seen = self.seen.wrapping_add(1);
+        if took < self.least || took > self.most || self.seen.is_multiple_of(EVERY) {
+            self.widen(took);
+        }
+    }
+
+    #[inline(never)]
+    fn widen(&mut self, took: u64) {
         if self.least == 0 {
             (self.least, self.most) = (took, took);
-            return;
         }
-        let fade = (self.most - self.least) / FADES;
-        self.least = took.min(self.least + fade);
-        self.most = took.max(self.most - fade);
+        if self.seen.is_multiple_of(EVERY) {
+            let fade = (self.most - self.least) / FADES;
+            (self.least, self.most) = (self.least + fade, self.most - fade);
+        }
+        self.least = took.min(self.least);
+        self.most = took.max(self.most);
+        let varies = (self.most - self.least) / 4 * 3;
+        self.lag = u32::try_from(varies.min(self.least / 2)).unwrap_or(u32::MAX);
     }
 
     /// How much later than meant one request may arrive, another being early. Three quarters of
@@ -39,9 +56,8 @@ impl Trip {
     /// after a thousand answers rather than forty. No more than half the shortest: beyond that it
     /// is the answer that takes its time, not the way.
     #[inline]
-    pub(crate) fn lag(&self) -> u32 {
-        let varies = (self.most - self.least) / 4 * 3;
-        u32::try_from(varies.min(self.least / 2)).unwrap_or(u32::MAX)
+    pub(crate) const fn lag(&self) -> u32 {
+        self.lag
     }
 
     /// The middle of what was seen; `None` while nothing came back.

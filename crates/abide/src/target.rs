@@ -32,7 +32,7 @@ pub struct Target {
 }
 
 /// Most requests pass no more gates than fit here without allocating.
-pub(crate) type Gates = SmallVec<[TargetGate; 4]>;
+pub(crate) type Gates = SmallVec<[TargetGate; 5]>;
 
 /// A gate that a request passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

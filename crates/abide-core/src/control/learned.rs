@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::time::{WallTime, nanos};
 
+/// No limit is counted over longer than a year.
+const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+
 /// What a limit turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -135,6 +138,9 @@ impl FromStr for Learned {
         let (time, phase) = (number(time)?, number(phase)?);
         let count: u32 = count.parse().map_err(|_| NotLearned)?;
         let lasts = Duration::from_nanos(time);
+        if lasts > LONGEST {
+            return Err(NotLearned);
+        }
         let limit = match kind {
             "bucket" if time > 0 && count > 0 => Limit::Bucket {
                 interval: lasts,
@@ -203,6 +209,7 @@ mod tests {
             "fixed:5:1:5:0:0",
             "x:1:1:0:0:0",
             "bucket:1:1",
+            "fixed:9223372036854775809:1:9223372036854775808:0:0",
         ] {
             assert_eq!(bad.parse::<Learned>(), Err(NotLearned), "{bad}");
         }

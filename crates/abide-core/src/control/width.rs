@@ -10,7 +10,8 @@
 //! One more is tried after a while in which the whole width was used and everything came back
 //! well; each time that fails, the while is twice as long.
 
-/// Numbers above this are not told apart.
+/// Numbers above this are not counted each: there an eighth less is tried when something is turned
+/// away, and a sixteenth more after a while.
 const LEVELS: usize = 64;
 /// Failures in a row that nothing good interrupts are an outage, and none of our doing: the
 /// breaker opens at the fifth.
@@ -87,7 +88,7 @@ impl Width {
             }
             self.calm = 0;
             self.trying = true;
-            self.most = self.most.saturating_add(1);
+            self.most = self.most.saturating_add((self.most / 16).max(1));
         }
     }
 
@@ -102,7 +103,10 @@ impl Width {
         if std::mem::take(&mut self.trying) {
             self.needed = (self.needed.max(CALM / 2) * 2).min(CALM_MOST);
         }
-        self.most = self.best();
+        self.most = match together as usize > LEVELS {
+            true => self.most.min(together - together / 8),
+            false => self.best(),
+        };
     }
 
     fn count(&mut self, together: u32, well: bool) {
@@ -195,15 +199,20 @@ mod tests {
             w.served(2);
         }
         assert_eq!(w.most(), 4, "nobody used it all");
-        for _ in 0..10_000 {
-            w.served(w.most());
+        let mut used = 0;
+        while w.most() == 4 {
+            w.served(4);
+            used += 1;
         }
-        assert!(w.most() > 4, "the limit was raised");
-        let before = w.most();
-        for _ in 0..CALM_WELL {
-            w.served(w.most());
-        }
-        assert!(w.most() <= before + 1, "one step at a time");
+        assert_eq!(w.most(), 5, "one step at a time");
+        assert!(used >= CALM, "and only after a while: {used}");
+    }
+
+    #[test]
+    fn one_of_many_hundreds_turned_away_leaves_most_of_them() {
+        let mut w = Width::below(400);
+        w.turned_away(400);
+        assert_eq!(w.most(), 350);
     }
 
     #[test]

@@ -265,7 +265,7 @@ impl Gate {
         }
         self.users = self.users.saturating_sub(1);
         self.leave(now);
-        self.inflight.came_back(now, together, self.lately.count());
+        self.inflight.came_back(now, together, &self.lately);
         self.lately.add(sent);
         if health == Health::Success {
             self.last_success = Some(now);

@@ -68,6 +68,7 @@ impl Window {
         }
     }
 
+    #[inline(always)]
     fn charge(&mut self, now: Instant, due: Instant, cost: u32, lag: u32) -> bool {
         match self {
             Self::Gcra(w) => w.charge(now, due, cost),

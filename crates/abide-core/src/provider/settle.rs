@@ -312,7 +312,7 @@ impl Provider {
         let gate = &mut self.gates[c as usize];
         let noted = gate.note_health(now, health, order);
         if v.is_answer() {
-            gate.inflight.came_back(now, together, gate.lately.count());
+            gate.inflight.came_back(now, together, &gate.lately);
             gate.served(together);
         } else if gate.scope == Scope::Provider && is_crowd(v, health, f) {
             gate.crowded(policy, together);

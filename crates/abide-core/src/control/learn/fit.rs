@@ -13,6 +13,8 @@ use super::prior;
 const PHASES: u32 = 12;
 /// What it costs to assume that a window begins at no round time.
 const ODD_PHASE: f64 = 2.5;
+/// Windows shorter than so many seconds begin at round times.
+const SHORT: f64 = 0.5;
 /// Windows shorter than so many times what arrivals vary by explain anything.
 const BLURRED: f64 = 12.0;
 /// The odder a limit, the more refusals it takes to believe it: each after the first pays for so
@@ -89,7 +91,7 @@ impl Look<'_> {
         if low > high {
             return None;
         }
-        // The first burst is known in outline only.
+        // Between two rates that were tried lies what was not.
         let (low, high) = (low / ROUGHLY, high * ROUGHLY);
         let (mut rate, mut cost) = if high > low * VAGUE {
             (self.borne.clamp(low * CAUTIOUS, high), VAGUELY)
@@ -173,7 +175,8 @@ impl Look<'_> {
     fn sliding(&self, span: f64) -> Option<Fit> {
         let most = (self.seen.refused_after(span))
             .map(|r| self.between(r - span - self.varies, r + self.varies));
-        let most = most.min()?;
+        // One in a window is a bucket without a burst.
+        let most = most.min().filter(|most| *most > 1)?;
         let (mut least, mut from) = (0, 0);
         let good = &self.seen.good;
         for (i, &t) in good.iter().enumerate() {
@@ -199,8 +202,8 @@ impl Look<'_> {
         let round = self.wall.map(|wall| (-(wall.rem_euclid(span)), 0.0));
         let first = self.seen.good.first().map(|t| (*t, 1.0));
         let odd = (0..PHASES).map(|n| (span * f64::from(n) / f64::from(PHASES), ODD_PHASE));
-        // The many phases are tried for the usual lengths only.
-        let odd = odd.filter(|_| span >= 0.5);
+        // A short window that begins at no round time is hardly to be told from a bucket.
+        let odd = odd.filter(|_| span >= SHORT);
         for (phase, cost) in round.into_iter().chain(first).chain(odd) {
             let Some((least, most)) = self.counts(span, phase) else {
                 continue;
@@ -246,21 +249,22 @@ impl Look<'_> {
             let count = self.between(begun - self.varies, r + self.varies);
             most = most.min(count as f64);
         }
-        let (first, last) = (good.first()?, good.last()?);
-        let mut least = 0.0_f64;
-        let mut begins = window(*first) * span + phase;
-        let mut from = 0;
-        while begins <= *last {
+        if most <= 1.0 {
+            return None;
+        }
+        // Only windows that something was accepted in are looked at, however far apart they lie.
+        let (mut least, mut from) = (0.0_f64, 0);
+        while let Some(&t) = good.get(from) {
+            let begins = window(t) * span + phase;
             // What arrives so close to a boundary may belong to either side.
+            let begun = from + good[from..].partition_point(|t| *t < begins + self.varies);
             let until = begins + span - self.varies;
-            let rest = &good[from..];
-            let begun = from + rest.partition_point(|t| *t < begins + self.varies);
-            from = begun + good[begun..].partition_point(|t| *t <= until);
-            least = least.max((from - begun) as f64);
+            let ended = begun + good[begun..].partition_point(|t| *t <= until);
+            least = least.max((ended - begun) as f64);
             if least > most {
                 return None;
             }
-            begins += span;
+            from = ended.max(from + 1);
         }
         (most < f64::MAX).then_some((least, most))
     }

@@ -108,13 +108,17 @@ impl History {
         recent.filter(|s| *s & 3 == GOOD).count()
     }
 
-    /// The evidence in seconds since an instant that is told with it.
-    pub(super) fn evidence(&self) -> Evidence {
+    /// The evidence in seconds since an instant that is told with it. What has had no answer for
+    /// longer than `under_way` will get none: its caller left, or the exchange failed.
+    pub(super) fn evidence(&self, under_way: Duration) -> Evidence {
         let first = self.sends.front().map_or(0, |s| s & !3);
         let base = Instant::from_nanos(first);
         let seconds = |at: Instant| at.since(base).as_secs_f64();
         let good = self.sends.iter().filter(|s| *s & 3 == GOOD);
-        let open = self.sends.iter().filter(|s| *s & 3 == OUT);
+        let newest = Instant::from_nanos(self.sends.back().map_or(0, |s| s & !3));
+        let lately = newest.before(under_way).as_nanos();
+        let open = self.sends.iter();
+        let open = open.filter(|s| *s & 3 == OUT && *s & !3 >= lately);
         let refused = self.refusals.iter().filter(|r| r.as_nanos() >= first);
         Evidence {
             base,

@@ -33,22 +33,32 @@ const CLIMB: f64 = 1.4;
 const STEP: Duration = Duration::from_millis(250);
 /// A step also takes so many requests.
 const STEP_COUNT: f64 = 6.0;
+/// Where so much more is allowed than is sent, something else is the limit, and nothing is climbed.
+const AHEAD: f64 = 3.0;
 /// Where nothing explains what was seen, what was measured is gone back to with a margin.
 const MARGIN: f64 = 0.9;
 /// Nothing lower than one request in a minute is climbed from: a learner without a floor can
 /// reach zero and never come back.
 const FLOOR: f64 = 1.0 / 60.0;
+/// No pace is kept above this rate, in units a second: the wire is the limit there.
+const CEILING: f64 = 100_000.0;
 /// How long nothing is refused before more is tried: in a run of a minute that is once.
 const CALM: Duration = Duration::from_secs(30);
-/// The same where the limit is a guess in the lower part of what is possible.
+/// The same where the limit is a guess among what is possible.
 const CALM_UNSURE: Duration = Duration::from_secs(6);
-/// So many may be out where a window has kept what it promised for so many of its lengths.
-const PROVED: f64 = 7.0;
-const PROOF_SPANS: f64 = 2.2;
 /// The same where the limit has changed before.
 const CALM_CHANGED: Duration = Duration::from_secs(8);
+/// The longest such time.
+const CALM_MOST: Duration = Duration::from_secs(3_600);
+/// How much more is tried then: so much that a small burst does not hide it for long.
+const TRIAL: f64 = 1.15;
+/// So many may be out where a window has kept what it promised, for so many of its lengths.
+const PROVED: f64 = 7.0;
+const PROOF_SPANS: f64 = 2.2;
 /// Figures as round as that are no guess.
 const SURE: f64 = 1.3;
+/// Guesses that differ by no more are alike.
+const ALIKE: f64 = 1.0;
 /// So many of the possible are remembered.
 const OTHERS: usize = 12;
 /// What a limit that was kept and refused all the same costs, each time: what arrivals vary by
@@ -56,12 +66,8 @@ const OTHERS: usize = 12;
 const STRIKE: f64 = 1.2;
 /// So many of those are remembered.
 const STRIKES: usize = 16;
-/// Guesses that differ by no more are alike.
-const ALIKE: f64 = 1.0;
-/// The longest such time.
-const CALM_MOST: Duration = Duration::from_secs(3_600);
-/// How much more is tried then: so much that a small burst does not hide it for long.
-const TRIAL: f64 = 1.15;
+/// What has been under way for so many round trips, and a second, gets no answer any more.
+const UNDER_WAY: u32 = 8;
 
 /// The learner of one gate.
 #[derive(Debug, Default)]
@@ -120,8 +126,11 @@ impl Learner {
     }
 
     fn look(&self) -> Vec<Fit> {
-        let seen = self.history.evidence();
         let way = self.way();
+        let trips = (way * 2).saturating_mul(UNDER_WAY);
+        let seen = self
+            .history
+            .evidence(trips.saturating_add(Duration::from_secs(1)));
         let wall = self.clock.map(|c| {
             let at = c.wall_at(seen.base.after(way));
             at.as_unix_nanos() as f64 / 1e9
@@ -170,6 +179,7 @@ impl Learner {
         let since = self.resumed_at.max(self.began);
         let took = until.since(since).as_secs_f64();
         let borne = self.history.good_since(since) as f64 / took.max(1.0);
+        let kept = kept.min(CEILING);
         (borne * MARGIN).clamp(kept / 2.0, kept).max(FLOOR)
     }
 
@@ -214,8 +224,12 @@ impl Learner {
         if self.climbing {
             let took = now.since(self.stepped);
             let trip = self.trip.middle().unwrap_or_default();
-            if took >= STEP.max(2 * trip) && took.as_secs_f64() * self.rate >= STEP_COUNT {
-                self.rate *= CLIMB;
+            let took_secs = took.as_secs_f64();
+            if took >= STEP.max(2 * trip) && took_secs * self.rate >= STEP_COUNT {
+                let sent = self.history.good_since(self.stepped) as f64 / took_secs;
+                if self.rate < AHEAD * sent {
+                    self.rate = (self.rate * CLIMB).min(CEILING);
+                }
                 self.stepped = now;
             }
             return;
@@ -418,8 +432,9 @@ impl Controller for Learner {
         (at > now).then_some(at)
     }
 
+    /// A guess is not told: who keeps it would keep it for ever.
     fn learned(&self) -> Option<Learned> {
-        let best = self.best.as_ref()?;
+        let best = self.best.as_ref().filter(|_| !self.is_unsure())?;
         let limit = best.model.limit(self.clock, self.way())?;
         let at = self.clock.map(|c| c.wall_at(self.calm_since));
         Some(Learned {
@@ -449,9 +464,12 @@ impl Controller for Learner {
     }
 
     fn restore(&mut self, now: Instant, interval: Duration) {
-        self.rate = 1.0 / interval.as_secs_f64().max(1e-6);
+        self.rate = (1.0 / interval.as_secs_f64().max(1.0 / CEILING)).max(FLOOR);
         self.began = now;
         self.refused_at = Some(now);
         self.resumed(now);
     }
 }
+
+#[cfg(test)]
+mod tests;

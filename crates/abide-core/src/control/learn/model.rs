@@ -1,6 +1,5 @@
 //! What a limit may look like.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::control::Limit;
@@ -90,9 +89,7 @@ impl Model {
         }
         window
     }
-}
 
-impl Model {
     /// As it is remembered. A boundary is told on the wall clock, as the provider sees it: what is
     /// sent then arrives one `way` later.
     pub(super) fn limit(&self, clock: Option<Moment>, way: Duration) -> Option<Limit> {
@@ -152,27 +149,6 @@ impl Model {
             Limit::AtOnce { .. } => return None,
         })
     }
-}
-
-impl fmt::Display for Model {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bucket { rate, burst } => {
-                write!(f, "{} a second, bursts of {burst:.0}", figure(*rate))
-            }
-            Self::Sliding { count, span } => {
-                write!(f, "{count:.0} in any {:?}", seconds(*span))
-            }
-            Self::Fixed { count, span, .. } => {
-                write!(f, "{count:.0} per {:?}, fixed window", seconds(*span))
-            }
-        }
-    }
-}
-
-fn figure(n: f64) -> String {
-    let text = format!("{n:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 pub(super) fn seconds(s: f64) -> Duration {

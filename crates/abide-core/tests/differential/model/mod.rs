@@ -98,6 +98,14 @@ pub(crate) enum Said {
     Refuse(Told),
 }
 
+/// Round trips, and how many there were.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Trips {
+    pub(crate) least: u64,
+    pub(crate) most: u64,
+    pub(crate) seen: u64,
+}
+
 /// One request.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
@@ -123,7 +131,7 @@ pub(crate) struct Model {
     pub(crate) order: u64,
     pub(crate) grants: u64,
     /// The shortest round trip seen and the longest, as far as they are remembered.
-    pub(crate) trip: (u64, u64),
+    pub(crate) trip: Trips,
     pub(crate) lifted: Vec<(u64, u64)>,
 }
 

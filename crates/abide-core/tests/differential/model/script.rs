@@ -15,7 +15,7 @@ use super::gate::{Gentle, NaiveGate, NaiveLease};
 use super::ranks::NaiveRanks;
 use super::settle::Ended;
 use super::window::{Limit, NaiveWindow};
-use super::{Asked, Model};
+use super::{Asked, Model, Trips};
 
 const MS: u64 = 1_000_000;
 
@@ -160,7 +160,7 @@ impl Universe {
             order: 0,
             grants: 0,
             lifted: Vec::new(),
-            trip: (0, 0),
+            trip: Trips::default(),
         }
     }
 }

@@ -114,7 +114,8 @@ impl Model {
             }
             let out = self.out_at(g);
             paid.push((g, out + 1));
-            let lag = ((self.trip.1 - self.trip.0) / 4 * 3).min(self.trip.0 / 2);
+            let trip = self.trip;
+            let lag = ((trip.most - trip.least) / 4 * 3).min(trip.least / 2);
             self.gates[g].lag = lag;
             if let Some(gentle) = &mut self.gates[g].gentle
                 && out == 0

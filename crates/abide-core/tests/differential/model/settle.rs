@@ -6,7 +6,7 @@ use abide_core::breaker::Breaker;
 use abide_core::control::Width;
 use abide_core::{Finding, Health, Instant, Scope, Verdict};
 
-use super::{Model, Place};
+use super::{Model, Place, Trips};
 
 /// How an attempt ended.
 #[derive(Clone, Debug)]
@@ -145,14 +145,17 @@ impl Model {
 
     /// A round trip took so long.
     fn came_back(&mut self, took: u64) {
-        let (least, most) = self.trip;
-        let took = took.max(1);
-        self.trip = if least == 0 {
-            (took, took)
-        } else {
-            let fade = (most - least) / 8_192;
-            (took.min(least + fade), took.max(most - fade))
-        };
+        let Trips { least, most, seen } = &mut self.trip;
+        *seen += 1;
+        if *least == 0 {
+            (*least, *most) = (took.max(1), took.max(1));
+        }
+        if *seen % 64 == 0 {
+            let fade = (*most - *least) / 128;
+            (*least, *most) = (*least + fade, *most - fade);
+        }
+        *least = took.max(1).min(*least);
+        *most = took.max(*most);
     }
 
     pub(crate) fn conclude(
