@@ -20,7 +20,10 @@ pub(crate) fn run(url: &str, connections: u32, seconds: u32) -> anyhow::Result<L
         .output()
         .context("wrk is not installed (apt-get install wrk)")?;
     let text = String::from_utf8_lossy(&out.stdout);
-    if let Some(errors) = text.lines().find(|l| l.contains("Non-2xx") || l.contains("Socket errors")) {
+    if let Some(errors) = text
+        .lines()
+        .find(|l| l.contains("Non-2xx") || l.contains("Socket errors"))
+    {
         bail!("{url}: {}", errors.trim());
     }
     let p99 = text.lines().find_map(|l| l.trim().strip_prefix("99%"));
@@ -43,5 +46,7 @@ fn span(text: &str) -> Option<Duration> {
         "s" => 1.0,
         _ => return None,
     };
-    Some(Duration::from_secs_f64(number.parse::<f64>().ok()? * seconds))
+    Some(Duration::from_secs_f64(
+        number.parse::<f64>().ok()? * seconds,
+    ))
 }

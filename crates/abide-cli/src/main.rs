@@ -11,6 +11,7 @@ mod plan;
 mod providers;
 mod runs;
 mod seal;
+mod serve;
 mod shown;
 mod state;
 
@@ -38,6 +39,7 @@ enum Verb {
     Plan(Box<plan::Args>),
     Providers(providers::Args),
     Runs(runs::Args),
+    Serve(Box<serve::Args>),
 }
 
 fn main() -> ExitCode {
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Verb::Plan(args) => plan::run(&args),
         Verb::Providers(args) => providers::run(&args),
         Verb::Runs(args) => runs::run(&args),
+        Verb::Serve(args) => serve::run(&args),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -105,8 +105,12 @@ fn named(origin: &Origin) -> String {
 fn hosts(config: &Config, errors: &mut Vec<ConfigError>) {
     let mut seen = BTreeMap::new();
     for (name, provider) in &config.sections.providers {
-        for (host, origin) in &provider.hosts {
-            if let Some((owner, first)) = seen.insert(host, (name, origin)) {
+        let upstream = provider.upstream.iter().map(|u| (&u.host, &u.origin));
+        let hosts = provider.hosts.iter().map(|(host, origin)| (host, origin));
+        for (host, origin) in hosts.chain(upstream) {
+            if let Some((owner, first)) = seen.insert(host, (name, origin))
+                && owner != name
+            {
                 let message = format!("host {host} stands at {name:?} and at {owner:?}");
                 let help = Some(format!("the other place is {first}"));
                 errors.push(ConfigError::new(origin.clone(), message).with_help(help));

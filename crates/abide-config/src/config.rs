@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::error::Origin;
-use crate::file::Sections;
+use crate::file::{Provider as ProviderSection, Sections};
 use crate::knob::Knob;
 use crate::layer::Layer;
+use crate::upstream::Upstream;
 use crate::value::Value;
 use abide_profile::Host;
 
@@ -101,9 +102,24 @@ impl Config {
     /// The hosts by which a named provider is recognised.
     pub fn hosts(&self, provider: &str) -> impl Iterator<Item = &Host> {
         let provider = self.sections.providers.get(provider);
-        provider
-            .into_iter()
-            .flat_map(|p| p.hosts.iter().map(|h| &h.0))
+        provider.into_iter().flat_map(ProviderSection::hosts)
+    }
+
+    /// Where the providers that have a section of their own are asked by a gateway.
+    pub fn upstreams(&self) -> impl Iterator<Item = (&str, &Upstream)> {
+        let all = self.sections.providers.iter();
+        all.filter_map(|(name, p)| Some((name.as_str(), p.upstream.as_ref()?)))
+    }
+
+    /// Names a provider's upstream from outside a file, in place of what its section says.
+    ///
+    /// # Errors
+    /// When it is none, in words.
+    pub fn set_upstream(&mut self, provider: &str, url: &str, flag: &str) -> Result<(), String> {
+        let upstream = Upstream::parse(url, Origin::Flag(flag.to_owned()))?;
+        let section = self.sections.providers.entry(provider.to_owned());
+        section.or_default().upstream = Some(upstream);
+        Ok(())
     }
 
     /// Whether several hosts are recognised as a named provider.
@@ -118,7 +134,7 @@ impl Config {
     /// The provider that a host belongs to; of several the one that describes it most closely.
     pub fn provider_of(&self, host: &str, port: u16) -> Option<&str> {
         let all = self.sections.providers.iter();
-        let hosts = all.flat_map(|(name, p)| p.hosts.iter().map(move |h| (name, &h.0)));
+        let hosts = all.flat_map(|(name, p)| p.hosts().map(move |h| (name, h)));
         hosts
             .filter(|(_, h)| h.matches(host, port))
             .max_by_key(|(_, h)| h.closeness())

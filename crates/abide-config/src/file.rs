@@ -15,6 +15,7 @@ use crate::knob::Knob;
 use crate::layer::Layer;
 use crate::lookup::meant;
 use crate::table::KNOBS;
+use crate::upstream::{UPSTREAM, Upstream};
 use abide_profile::Host;
 
 /// The largest file read: a hundred times what anyone writes by hand.
@@ -23,6 +24,9 @@ const LARGEST: u64 = 4 << 20;
 const PROVIDERS: usize = 10_000;
 /// The most hosts one provider may have.
 const HOSTS: usize = 1_000;
+
+/// What only a provider's section has, and is no knob.
+const OF_PROVIDERS: [&str; 2] = ["hosts", "upstream"];
 
 /// The text of a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +79,16 @@ pub(crate) struct Sections {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Provider {
     pub(crate) hosts: Vec<(Host, Origin)>,
+    pub(crate) upstream: Option<Upstream>,
     pub(crate) layer: Layer,
+}
+
+impl Provider {
+    /// The hosts by which it is recognised; that of its upstream is one of them.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
+        let upstream = self.upstream.iter().map(|u| &u.host);
+        self.hosts.iter().map(|h| &h.0).chain(upstream)
+    }
 }
 
 /// Where a knob may stand.
@@ -178,6 +191,9 @@ impl Reader<'_> {
             if let Some(hosts) = table.get("hosts") {
                 self.hosts(hosts, &mut provider);
             }
+            if let Some(upstream) = table.get("upstream") {
+                self.upstream(upstream, &mut provider);
+            }
             self.knobs(table, "", Place::Provider, &mut provider.layer);
             out.providers.insert(name.to_owned(), provider);
         }
@@ -229,10 +245,24 @@ impl Reader<'_> {
         }
     }
 
+    fn upstream(&mut self, value: &Spanned<DeValue<'_>>, provider: &mut Provider) {
+        let origin = self.origin(&value.span());
+        let told = value.get_ref().as_str();
+        match told.map(|told| Upstream::parse(told, origin)) {
+            Some(Ok(upstream)) => provider.upstream = Some(upstream),
+            Some(Err(why)) => self.fail(&value.span(), why, None),
+            None => {
+                let found = raw(value.get_ref()).found();
+                let message = format!("upstream: expected {UPSTREAM}, found {found}");
+                self.fail(&value.span(), message, None);
+            }
+        }
+    }
+
     fn knobs(&mut self, table: &DeTable<'_>, prefix: &str, place: Place, out: &mut Layer) {
         for (key, value) in table {
             let name = format!("{prefix}{}", key.get_ref());
-            if place == Place::Provider && name == "hosts" {
+            if place == Place::Provider && OF_PROVIDERS.contains(&name.as_str()) {
                 continue;
             }
             let inside = format!("{name}.");
@@ -270,8 +300,8 @@ impl Reader<'_> {
         let known = KNOBS
             .iter()
             .filter(|k| place == Place::Fetch || !k.fetch_only);
-        let hosts = (place == Place::Provider).then_some("hosts");
-        let near = meant(name, known.map(|k| k.key).chain(hosts));
+        let own = OF_PROVIDERS.iter().filter(|_| place == Place::Provider);
+        let near = meant(name, known.map(|k| k.key).chain(own.copied()));
         let help = near.map(|near| format!("did you mean {near:?}?"));
         self.fail(span, format!("unknown key {}", short(name)), help);
     }
@@ -284,7 +314,7 @@ pub(crate) fn unfit(knob: &Knob, found: &Raw) -> String {
 }
 
 fn knob_outside_a_provider(name: &str) -> Option<String> {
-    let is_knob = name == "hosts" || Knob::find(name).is_some();
+    let is_knob = OF_PROVIDERS.contains(&name) || Knob::find(name).is_some();
     is_knob.then(|| format!("{name} belongs to a provider, as [providers.NAME]"))
 }
 

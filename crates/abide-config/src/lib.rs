@@ -40,6 +40,7 @@ mod table;
 mod text;
 mod treatment;
 mod units;
+mod upstream;
 mod value;
 
 pub use abide_profile::Host;
@@ -57,4 +58,5 @@ pub use show::{show, show_json};
 pub use table::KNOBS;
 pub use text::{duration, rate, size};
 pub use units::Rate;
+pub use upstream::Upstream;
 pub use value::Value;

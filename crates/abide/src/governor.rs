@@ -9,7 +9,7 @@ use abide_core::hold::{Hold, SetBy};
 use abide_core::outage::is_loopback;
 use abide_core::provider::{Event, News, Provider};
 use abide_core::verdict::Verdict;
-use abide_profile::Profile;
+use abide_profile::{Catalogue, Profile};
 use abide_store::StoreError;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -62,6 +62,11 @@ impl Governor {
     /// The clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.shared.clock
+    }
+
+    /// The profiles it knows.
+    pub fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.shared.catalogue
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {

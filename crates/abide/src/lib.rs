@@ -93,3 +93,4 @@ pub use shared::Named;
 pub use state::{ProviderState, View};
 pub use target::Target;
 pub use tls::config as tls_config;
+pub use transport::{describe as transport_words, kind as transport_kind};

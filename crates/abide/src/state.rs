@@ -119,7 +119,7 @@ impl Shard {
     }
 
     /// It is known to be down: its breaker is open, or it is held for an outage.
-    pub(crate) fn is_down(self: &Arc<Self>) -> bool {
+    pub fn is_down(self: &Arc<Self>) -> bool {
         let state = self.state();
         !state.available && matches!(state.cause, Some(Verdict::Unavailable | Verdict::Offline))
     }

@@ -22,38 +22,40 @@ pub(crate) fn read(error: &reqwest::Error, head: bool) -> Transport {
     };
     Transport {
         phase,
-        kind: kind(error),
+        kind: kind(error).unwrap_or_else(|| {
+            if error.is_timeout() {
+                TransportKind::Timeout
+            } else if error.is_connect() {
+                TransportKind::Other
+            } else {
+                TransportKind::Reset
+            }
+        }),
     }
 }
 
-fn kind(error: &reqwest::Error) -> TransportKind {
+/// What an error of an HTTP client, or one below it, says of the exchange; `None` where none of
+/// them says anything.
+pub fn kind(error: &(dyn StdError + 'static)) -> Option<TransportKind> {
     let mut found = None;
-    let mut next: Option<&(dyn StdError + 'static)> = Some(error);
+    let mut next = Some(error);
     while let Some(e) = next {
         if let Some(io) = e.downcast_ref::<std::io::Error>() {
             // What an I/O error was made of is not its source.
             if is_tls(io) {
-                return TransportKind::Tls;
+                return Some(TransportKind::Tls);
             }
             found = found.or_else(|| of_io(io));
         }
         if e.downcast_ref::<rustls::Error>().is_some() {
-            return TransportKind::Tls;
+            return Some(TransportKind::Tls);
         }
         if found.is_none() && e.to_string().starts_with("dns error") {
             found = Some(TransportKind::Dns);
         }
         next = e.source();
     }
-    found.unwrap_or_else(|| {
-        if error.is_timeout() {
-            TransportKind::Timeout
-        } else if error.is_connect() {
-            TransportKind::Other
-        } else {
-            TransportKind::Reset
-        }
-    })
+    found
 }
 
 /// Whether an I/O error is made of one of TLS, however often it was wrapped.
@@ -89,7 +91,7 @@ fn of_io(e: &std::io::Error) -> Option<TransportKind> {
 }
 
 /// What happened, for a person.
-pub(crate) const fn describe(t: &Transport) -> &'static str {
+pub const fn describe(t: &Transport) -> &'static str {
     match (t.kind, t.phase) {
         (TransportKind::Dns, _) => "its name could not be resolved",
         (TransportKind::Refused, _) => "it refused the connection",

@@ -80,7 +80,7 @@ impl<RB: http_body::Body> Answer<RB> {
         if let Some(turned) = turned {
             self.parts.extensions.insert(*turned);
         }
-        let settling = Settling::new(permit, finding, watched);
+        let settling = Settling::new(permit, finding, watched, talk.spent());
         Response::from_parts(self.parts, Body::new(self.body, self.kept, settling))
     }
 

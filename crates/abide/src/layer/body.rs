@@ -6,6 +6,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use abide_core::Finding;
 use abide_core::classify::{Phase, Transport, TransportKind, of_transport};
@@ -53,6 +54,8 @@ pub(super) struct Settling {
     finding: Finding,
     /// The rules that look at the body while it is read, and the headers it came with.
     watched: Option<Box<(Watch, HeaderMap)>>,
+    attempts: u32,
+    waited: Duration,
 }
 
 impl<RB> Source<RB> {
@@ -124,6 +127,16 @@ impl<RB: http_body::Body> Body<RB> {
     /// What the answer was found to mean; a body that was read to its end may have changed it.
     pub const fn finding(&self) -> &Finding {
         &self.settling.finding
+    }
+
+    /// How often its request was sent, the first time included.
+    pub const fn attempts(&self) -> u32 {
+        self.settling.attempts
+    }
+
+    /// All waiting before it: queue, holds, backoff.
+    pub const fn waited(&self) -> Duration {
+        self.settling.waited
     }
 }
 
@@ -214,11 +227,14 @@ impl Settling {
         permit: Option<Permit>,
         finding: Finding,
         watched: Option<Box<(Watch, HeaderMap)>>,
+        (attempts, waited): (u32, Duration),
     ) -> Self {
         Self {
             permit,
             finding,
             watched,
+            attempts,
+            waited,
         }
     }
 

@@ -10,6 +10,12 @@ use http::Request;
 pub trait Repeat<B> {
     /// A copy of a request about to be sent; `None` when it can be sent only once.
     fn copy(&self, request: &Request<B>) -> Option<Request<B>>;
+
+    /// Whether a copy can still be sent: one of a stream is kept while the stream goes by, and may
+    /// turn out to be too large.
+    fn holds(&self, _copy: &Request<B>) -> bool {
+        true
+    }
 }
 
 /// Nothing is sent again: every request goes out once, and every answer is handed on.

@@ -160,7 +160,9 @@ where
         let mut this = self.project();
         let talk = this.talk.as_mut()?;
         let read = answer.read(talk);
-        let turned = match talk.answered(&read, this.request.is_some(), &mut permit) {
+        let kept = this.request.as_ref();
+        let kept = kept.is_some_and(|r| this.told.repeat.holds(r));
+        let turned = match talk.answered(&read, kept, &mut permit) {
             Plan::Again => {
                 permit.settle(&read.outcome());
                 let answer = Box::new(answer.put_by());
@@ -181,7 +183,8 @@ where
     ) -> Option<Outcome<RB, S::Error>> {
         let mut this = self.project();
         let failure = this.told.failures.read(&error);
-        let kept = this.request.is_some();
+        let kept = this.request.as_ref();
+        let kept = kept.is_some_and(|r| this.told.repeat.holds(r));
         let plan = this.talk.as_mut()?.failed(failure.as_ref(), kept, permit);
         match plan {
             Plan::Again => {}

@@ -1,5 +1,7 @@
 //! One call as the gates see it: all that does not depend on the types of service and bodies.
 
+use std::time::Duration;
+
 use abide_core::Verdict;
 use abide_core::call::{Call, Plan, Safety};
 use abide_core::classify::{RequestView, Transport};
@@ -67,7 +69,7 @@ impl Talk {
     }
 
     /// How long an answer may be waited for; `None` without a bound.
-    pub(super) fn time_left(&self) -> Option<std::time::Duration> {
+    pub(super) fn time_left(&self) -> Option<Duration> {
         if !self.call.has_deadline() {
             return None;
         }
@@ -82,6 +84,11 @@ impl Talk {
 
     pub(super) const fn call(&mut self) -> &mut Call {
         &mut self.call
+    }
+
+    /// Sends so far, and all waiting.
+    pub(super) const fn spent(&self) -> (u32, Duration) {
+        (self.call.attempts(), self.call.total_waited())
     }
 
     pub(super) const fn shard(&self) -> &Handle {

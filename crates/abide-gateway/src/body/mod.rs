@@ -1,0 +1,7 @@
+//! Bodies on their way through: what callers send, and what they get.
+
+mod answer;
+mod outgoing;
+
+pub(crate) use answer::{Answer, Own};
+pub(crate) use outgoing::{Copies, Outgoing};

@@ -1,0 +1,97 @@
+//! What of a head goes on, in either direction.
+//!
+//! Fields that are about one connection end here (RFC 9110 section 7.6.1): those that every
+//! connection has, and those that `Connection` names. What is meant for the gateway itself ends
+//! here too.
+
+use http::header::{
+    CONNECTION, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING,
+    UPGRADE,
+};
+
+/// How the gateway is told whom to be fair to.
+pub(crate) const KEY: HeaderName = HeaderName::from_static("abide-key");
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+
+/// Takes the fields of one connection out of a head.
+pub(crate) fn of_one_hop(headers: &mut HeaderMap) {
+    if headers.contains_key(CONNECTION) {
+        let named: Vec<HeaderName> = headers
+            .get_all(CONNECTION)
+            .iter()
+            .filter_map(|v| v.to_str().ok())
+            .flat_map(|v| v.split(','))
+            .filter_map(|name| name.trim().parse().ok())
+            .collect();
+        for name in named {
+            headers.remove(name);
+        }
+        headers.remove(CONNECTION);
+    }
+    // Whether trailers are welcome is asked of the next hop anew.
+    for name in [KEEP_ALIVE, PROXY_CONNECTION, TE, TRANSFER_ENCODING, UPGRADE] {
+        headers.remove(name);
+    }
+}
+
+/// Takes what is meant for the gateway out of a request.
+pub(crate) fn of_ours(headers: &mut HeaderMap) {
+    headers.remove(KEY);
+    headers.remove(PROXY_AUTHORIZATION);
+}
+
+/// Whether this gateway handed the request on before: its name stands in `Via`.
+pub(crate) fn came_before(headers: &HeaderMap, name: &str) -> bool {
+    let values = headers.get_all(http::header::VIA).iter();
+    values
+        .filter_map(|v| v.to_str().ok())
+        .flat_map(|v| v.split(','))
+        .any(|hop| hop.split_whitespace().nth(1) == Some(name))
+}
+
+/// Who asks, for `Forwarded` (RFC 7239).
+pub(crate) fn forwarded(peer: Option<std::net::IpAddr>) -> Option<HeaderValue> {
+    let told = match peer? {
+        std::net::IpAddr::V4(v4) => format!("for={v4}"),
+        std::net::IpAddr::V6(v6) => format!("for=\"[{v6}]\""),
+    };
+    told.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(all: &[(&str, &str)]) -> HeaderMap {
+        all.iter()
+            .map(|(n, v)| (n.parse::<HeaderName>().unwrap(), v.parse().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn gw_fields_of_one_connection_end_here() {
+        let mut all = headers(&[
+            ("connection", "close, X-Once"),
+            ("connection", "keep-alive"),
+            ("x-once", "1"),
+            ("keep-alive", "timeout=5"),
+            ("proxy-connection", "keep-alive"),
+            ("te", "trailers"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "h2c"),
+            ("accept", "*/*"),
+        ]);
+        of_one_hop(&mut all);
+        assert_eq!(all, headers(&[("accept", "*/*")]));
+    }
+
+    #[test]
+    fn gw_a_loop_is_seen_by_our_own_name() {
+        let of = |via| came_before(&headers(&[("via", via)]), "abide-1f");
+        assert!(of("1.1 abide-1f"));
+        assert!(of("1.0 squid (squid/6), 2 abide-1f"));
+        assert!(!of("1.1 abide-2e"));
+        assert!(!of("1.1 (abide-1f)"));
+    }
+}

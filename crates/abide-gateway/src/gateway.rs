@@ -1,0 +1,164 @@
+//! What all connections share: the governor, whose provider is where, what is counted and logged.
+
+use std::fmt;
+use std::hash::RandomState;
+use std::sync::Arc;
+
+use abide::core::call::CallPolicy;
+use abide::layer::{By, Service};
+use abide::{Governor, Layer};
+use http::header::HeaderValue;
+
+use crate::body::Copies;
+use crate::record::{Log, Meters};
+use crate::route::{BadBase, Routes};
+use crate::settings::Settings;
+use crate::upstream::{Failure, Reach, Upstream, read};
+
+/// The way of one request through its gates to a provider.
+pub(crate) type Way = Service<Upstream, Copies, By<fn(&Failure) -> Option<Read>>>;
+
+/// What a failure says of a provider.
+type Read = abide::core::classify::Transport;
+
+/// Why a gateway cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GatewayError {
+    /// The address of a provider is none.
+    #[error("the address of {provider}: {what}")]
+    Base {
+        /// The provider.
+        provider: String,
+        /// What is wrong with it.
+        what: BadBase,
+    },
+    /// Its name is none.
+    #[error("{0:?} is no name for a gateway: letters, digits, - and . may be in it")]
+    Name(String),
+    /// TLS cannot be set up.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+/// What all connections share.
+pub struct Gateway {
+    settings: Settings,
+    governor: Governor,
+    routes: Routes,
+    layer: Layer<Copies, By<fn(&Failure) -> Option<Read>>>,
+    meters: Meters,
+    log: Log,
+    /// Its name in `Via`, with a part that no other gateway has: loops are seen by it.
+    pseudonym: String,
+    via: HeaderValue,
+    keys: RandomState,
+}
+
+impl Gateway {
+    /// A gateway over the gates of a governor.
+    ///
+    /// # Errors
+    /// When the settings do not make sense, saying which.
+    pub fn new(
+        settings: Settings,
+        governor: Governor,
+        call: CallPolicy,
+        log: Log,
+    ) -> Result<Self, GatewayError> {
+        let name = &settings.name;
+        if name.is_empty()
+            || !name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.')
+        {
+            return Err(GatewayError::Name(name.clone()));
+        }
+        let pseudonym = format!("{name}-{:08x}", fastrand::u32(..));
+        let bad = || GatewayError::Name(name.clone());
+        let via = HeaderValue::try_from(format!("1.1 {pseudonym}")).map_err(|_| bad())?;
+        let routes = Routes::new(Arc::clone(governor.catalogue()), &settings.upstreams)
+            .map_err(|(provider, what)| GatewayError::Base { provider, what })?;
+        let read: fn(&Failure) -> Option<Read> = read;
+        let layer = Layer::new(governor.clone())
+            .call(call)
+            .repeating_by(Copies)
+            .failures(read);
+        Ok(Self {
+            settings,
+            governor,
+            routes,
+            layer,
+            meters: Meters::default(),
+            log,
+            pseudonym,
+            via,
+            keys: RandomState::new(),
+        })
+    }
+
+    /// The ways of one worker: to providers whose address the operator named, and to all others.
+    pub(crate) fn ways(&self) -> Result<Ways, GatewayError> {
+        let way = |reach| {
+            let upstream = Upstream::new(&self.settings.limits, reach)?;
+            Ok::<_, GatewayError>(Service::new(upstream, self.layer.clone()))
+        };
+        Ok(Ways {
+            own: way(Reach::Anywhere)?,
+            public: way(Reach::Public)?,
+        })
+    }
+
+    /// Writes what is left of the access log.
+    pub fn close(&self) {
+        self.log.close();
+    }
+
+    /// The governor behind it.
+    pub const fn governor(&self) -> &Governor {
+        &self.governor
+    }
+
+    pub(crate) const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) const fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    pub(crate) const fn meters(&self) -> &Meters {
+        &self.meters
+    }
+
+    pub(crate) const fn log(&self) -> &Log {
+        &self.log
+    }
+
+    pub(crate) fn pseudonym(&self) -> &str {
+        &self.pseudonym
+    }
+
+    pub(crate) const fn via(&self) -> &HeaderValue {
+        &self.via
+    }
+
+    pub(crate) const fn keys(&self) -> &RandomState {
+        &self.keys
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The ways of one worker.
+#[derive(Clone)]
+pub(crate) struct Ways {
+    pub(crate) own: Way,
+    pub(crate) public: Way,
+}

@@ -1,0 +1,21 @@
+//! An egress gateway: a program in any language becomes a well-behaved client of the providers it
+//! calls by changing a base URL.
+//!
+//! What lives here: HTTP in and out, whose a request is, what of heads and bodies goes on, answers
+//! of the gateway's own, its log and figures. What never lives here: a decision on when something
+//! may be sent, or sent again; that is the engine's, whose layer every request passes.
+
+mod answer;
+mod body;
+mod forward;
+mod gateway;
+mod record;
+mod route;
+mod serve;
+pub mod settings;
+mod upstream;
+
+pub use gateway::{Gateway, GatewayError};
+pub use record::{Format, Log};
+pub use route::BadBase;
+pub use serve::{ServeError, Serving};

@@ -1,0 +1,213 @@
+//! Whose a request is: the name in front of its path, and where that provider is asked.
+//!
+//! A name is that of a provider of the settings or of the catalogue. Where a provider has many hosts
+//! (`*.myshopify.com`) the one meant is named with it: `/shopify@shop.myshopify.com/…`. Whatever is
+//! not known is refused, saying what would make it known.
+
+mod base;
+mod links;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use abide::profile::{Catalogue, Host, Profile};
+use http::Uri;
+use parking_lot::RwLock;
+
+pub use self::base::BadBase;
+pub(crate) use self::base::Base;
+pub(crate) use self::links::rewrite;
+use crate::settings::Upstream;
+
+/// A provider that can be asked.
+#[derive(Debug)]
+pub(crate) struct Route {
+    /// The name in front of the path.
+    pub(crate) name: Box<str>,
+    /// Where it is asked.
+    pub(crate) base: Base,
+    /// The operator named its address, wherever that leads.
+    pub(crate) own: bool,
+}
+
+/// Why nobody is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoRoute {
+    /// There is no name in front of the path.
+    Nameless,
+    /// Nothing has that name.
+    Unknown,
+    /// It has many hosts, and none was named.
+    Hostless { example: String },
+    /// The host that was named is not one of its.
+    Foreign { host: String },
+}
+
+/// All providers that can be asked.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    catalogue: Arc<Catalogue>,
+    /// Those asked before; bounded, since hosts named with a provider are callers' words.
+    known: RwLock<HashMap<Box<str>, Arc<Route>>>,
+}
+
+/// Names remembered; a name beyond is looked up each time.
+const KNOWN: usize = 4_096;
+
+impl Routes {
+    /// # Errors
+    /// When an address is none, with the provider it is of.
+    pub(crate) fn new(
+        catalogue: Arc<Catalogue>,
+        upstreams: &[Upstream],
+    ) -> Result<Self, (String, BadBase)> {
+        let mut known = HashMap::new();
+        for upstream in upstreams {
+            let name: Box<str> = upstream.provider.as_str().into();
+            let base = Base::of(&upstream.base).map_err(|e| (upstream.provider.clone(), e))?;
+            let route = Route {
+                name: name.clone(),
+                base,
+                own: true,
+            };
+            known.insert(name, Arc::new(route));
+        }
+        Ok(Self {
+            catalogue,
+            known: RwLock::new(known),
+        })
+    }
+
+    /// The provider in front of a path, and what is left of the path for it.
+    pub(crate) fn find<'a>(&self, path: &'a str) -> Result<(Arc<Route>, &'a str), NoRoute> {
+        let inner = path.strip_prefix('/').ok_or(NoRoute::Nameless)?;
+        let end = inner.find(['/', '?']).unwrap_or(inner.len());
+        let (name, rest) = inner.split_at(end);
+        if name.is_empty() {
+            return Err(NoRoute::Nameless);
+        }
+        let known = self.known.read().get(name).map(Arc::clone);
+        let route = match known {
+            Some(route) => route,
+            None => self.make(name)?,
+        };
+        Ok((route, rest))
+    }
+
+    fn make(&self, name: &str) -> Result<Arc<Route>, NoRoute> {
+        let (provider, host) = match name.split_once('@') {
+            Some((provider, host)) => (provider, Some(host)),
+            None => (name, None),
+        };
+        let profile = self.catalogue.get(provider).ok_or(NoRoute::Unknown)?;
+        if profile.told().hosts.is_empty() {
+            return Err(NoRoute::Unknown);
+        }
+        let authority = match host {
+            Some(host) => named(&profile, host)?,
+            None => only(&profile)?,
+        };
+        let uri: Result<Uri, _> = format!("https://{authority}/").parse();
+        let base = uri.ok().and_then(|uri| Base::of(&uri).ok());
+        let route = Arc::new(Route {
+            name: name.into(),
+            base: base.ok_or(NoRoute::Unknown)?,
+            own: false,
+        });
+        let mut known = self.known.write();
+        if known.len() < KNOWN {
+            known.insert(name.into(), Arc::clone(&route));
+        }
+        Ok(route)
+    }
+}
+
+/// The host that a caller named with a provider, where it is one of the provider's.
+fn named(profile: &Profile, authority: &str) -> Result<String, NoRoute> {
+    let foreign = || NoRoute::Foreign {
+        host: authority.to_owned(),
+    };
+    let parsed: http::uri::Authority = authority.parse().map_err(|_| foreign())?;
+    if authority.contains('@') || parsed.host().is_empty() {
+        return Err(foreign());
+    }
+    let port = parsed.port_u16().unwrap_or(443);
+    let mut hosts = profile.told().hosts.iter().filter_map(|h| Host::parse(h));
+    match hosts.any(|h| h.matches(parsed.host(), port)) {
+        true => Ok(authority.to_owned()),
+        false => Err(foreign()),
+    }
+}
+
+/// The host of a provider that nobody had to name: its first.
+fn only(profile: &Profile) -> Result<String, NoRoute> {
+    let hosts = &profile.told().hosts;
+    let first = hosts.iter().find(|h| !h.starts_with("*."));
+    first.cloned().ok_or_else(|| {
+        let below = hosts.first().map_or("", |h| h.trim_start_matches("*."));
+        NoRoute::Hostless {
+            example: format!("{}@HOST.{below}", profile.name()),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes() -> Routes {
+        let own = Upstream::new("shop", "http://127.0.0.1:9000/v1/".parse().unwrap());
+        Routes::new(Arc::new(Catalogue::built_in()), &[own]).unwrap()
+    }
+
+    fn asked(path: &str) -> Result<String, NoRoute> {
+        let routes = routes();
+        let (route, rest) = routes.find(path)?;
+        Ok(route.base.uri(rest).unwrap().to_string())
+    }
+
+    #[test]
+    fn a_name_in_front_of_the_path_is_the_provider() {
+        let of = |path| asked(path).unwrap();
+        assert_eq!(
+            of("/github/repos/rust-lang/rust?page=2"),
+            "https://api.github.com/repos/rust-lang/rust?page=2"
+        );
+        assert_eq!(of("/github"), "https://api.github.com/");
+        assert_eq!(of("/github?a=b"), "https://api.github.com/?a=b");
+        assert_eq!(of("/shop/x%2Fy//z"), "http://127.0.0.1:9000/v1/x%2Fy//z");
+        assert_eq!(of("/shop"), "http://127.0.0.1:9000/v1");
+    }
+
+    #[test]
+    fn one_of_many_hosts_is_named_with_its_provider() {
+        assert_eq!(
+            asked("/shopify@shop.myshopify.com/admin").unwrap(),
+            "https://shop.myshopify.com/admin"
+        );
+        let Err(NoRoute::Hostless { example }) = asked("/shopify/admin") else {
+            panic!("a shop must be named");
+        };
+        assert!(example.starts_with("shopify@HOST."), "{example}");
+    }
+
+    #[test]
+    fn no_other_host_is_reached_by_naming_it() {
+        for path in [
+            "/shopify@evil.example/x",
+            "/shopify@127.0.0.1/x",
+            "/github@evil.example/x",
+            "/github@u:p@api.github.com/x",
+            "/github@/x",
+        ] {
+            assert!(
+                matches!(asked(path), Err(NoRoute::Foreign { .. })),
+                "{path}"
+            );
+        }
+        assert_eq!(asked("/nobody/x"), Err(NoRoute::Unknown));
+        assert_eq!(asked("/generic/x"), Err(NoRoute::Unknown));
+        assert_eq!(asked("//x"), Err(NoRoute::Nameless));
+        assert_eq!(asked("*"), Err(NoRoute::Nameless));
+    }
+}

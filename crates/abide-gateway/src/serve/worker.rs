@@ -1,0 +1,84 @@
+//! One worker: a thread that accepts, and serves what it accepted. Nothing is handed from one thread
+//! to another, so twice the threads cost no more for each request.
+
+use std::io;
+use std::net::TcpListener as Listener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::connection;
+use crate::forward::Peer;
+use crate::gateway::{Gateway, Ways};
+
+/// After an accept that failed for want of something (files, memory): what there is may be freed.
+const PAUSE: Duration = Duration::from_millis(50);
+
+pub(super) fn run(
+    gateway: &Arc<Gateway>,
+    ways: Ways,
+    listener: Listener,
+    stopped: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(accept(gateway, ways, listener, stopped))
+}
+
+async fn accept(
+    gateway: &Arc<Gateway>,
+    ways: Ways,
+    listener: Listener,
+    mut stopped: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    let mut connections = JoinSet::new();
+    loop {
+        // Those that ended are let go as they end.
+        while connections.try_join_next().is_some() {}
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopped.changed() => break,
+        };
+        let (socket, address) = match accepted {
+            Ok(accepted) => accepted,
+            Err(e) if is_callers(&e) => continue,
+            Err(e) => {
+                tracing::warn!(error = %e, "no connection can be accepted");
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        // Without it answers wait for acknowledgements; one that cannot be set is slow, not wrong.
+        let _ = socket.set_nodelay(true);
+        let peer = Peer {
+            address: Some(address.ip().to_canonical()),
+            scheme: "http",
+        };
+        let (gateway, ways) = (Arc::clone(gateway), ways.clone());
+        connections.spawn(connection::serve(
+            gateway,
+            ways,
+            socket,
+            peer,
+            stopped.clone(),
+        ));
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+    Ok(())
+}
+
+/// The caller left before it was accepted.
+fn is_callers(e: &io::Error) -> bool {
+    matches!(
+        e.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::Interrupted
+    )
+}

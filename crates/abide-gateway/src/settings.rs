@@ -1,0 +1,98 @@
+//! What a gateway is told: plain values, read from wherever their owner likes.
+
+use std::time::Duration;
+
+/// How a gateway behaves. What holds for each provider is the governor's.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Its name in `Via` and `Proxy-Status`. Default `abide`: the name of a machine is nobody's
+    /// business outside.
+    pub name: String,
+    /// The longest `Retry-After` of its own refusals; the body keeps the truth. Default none:
+    /// whoever is told less comes back too early.
+    pub advertise_cap: Option<Duration>,
+    /// `Location`, `Content-Location` and `Link` of a provider lead through the gateway. Default
+    /// yes: page 2 would pass it by.
+    pub rewrite: bool,
+    /// `Forwarded` tells providers who asks. Default no: it names machines behind the gateway.
+    pub forwarded: bool,
+    /// Hosts that nothing names may be asked through it as a proxy. Default no: an open proxy is
+    /// found within hours.
+    pub allow_unlisted: bool,
+    /// Bounds of time and size.
+    pub limits: Limits,
+    /// Providers with an address of their own, beside those of the catalogue.
+    pub upstreams: Vec<Upstream>,
+}
+
+/// Bounds of time and size.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// For the head of a request, and between two requests of a connection. Default 60 s: longer
+    /// than clients keep an idle connection, so that it is theirs to close.
+    pub head_read: Duration,
+    /// A body that stands still, in either direction. Default 60 s: longer than any provider
+    /// thinks between two pieces.
+    pub body_idle: Duration,
+    /// A connection to a provider. Default 10 s: three times a lost packet's repeat.
+    pub connect: Duration,
+    /// From a request to the head of its answer. Default 120 s: reports take a minute.
+    pub head: Duration,
+    /// An unused connection to a provider. Default 60 s: below what most servers allow.
+    pub pool_idle: Duration,
+    /// A request body is kept up to here to be sent again. Default 64 KiB: what people send to
+    /// APIs is smaller, and ten thousand of them fit into memory.
+    pub replay: u64,
+    /// The head of a request. Default 64 KiB: four times what servers take.
+    pub head_size: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head_read: Duration::from_secs(60),
+            body_idle: Duration::from_secs(60),
+            connect: Duration::from_secs(10),
+            head: Duration::from_secs(120),
+            pool_idle: Duration::from_secs(60),
+            replay: 64 * 1024,
+            head_size: 64 * 1024,
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            name: "abide".to_owned(),
+            advertise_cap: None,
+            rewrite: true,
+            forwarded: false,
+            allow_unlisted: false,
+            limits: Limits::default(),
+            upstreams: Vec::new(),
+        }
+    }
+}
+
+/// Where a provider is asked.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Upstream {
+    /// The provider.
+    pub provider: String,
+    /// `http://` or `https://`, a host, perhaps a port and a path in front of every request's.
+    pub base: http::Uri,
+}
+
+impl Upstream {
+    /// A provider at an address.
+    pub fn new(provider: impl Into<String>, base: http::Uri) -> Self {
+        Self {
+            provider: provider.into(),
+            base,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Connecting: names are resolved, their addresses looked at, and TLS agreed on.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http::Uri;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tower_service::Service;
+
+use super::address::Reach;
+use super::failure::Forbidden;
+use crate::settings::Limits;
+
+/// Makes connections to providers.
+pub(crate) type Connector = HttpsConnector<Guarded>;
+
+/// # Errors
+/// When TLS cannot be set up.
+pub(crate) fn connector(limits: &Limits, reach: Reach) -> Result<Connector, rustls::Error> {
+    let mut http = HttpConnector::new_with_resolver(Resolver { reach });
+    http.set_nodelay(true);
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(limits.connect));
+    http.set_keepalive(Some(limits.pool_idle));
+    let mut tls = abide::tls_config(Vec::new())?;
+    // The builder says itself what is spoken.
+    tls.alpn_protocols.clear();
+    Ok(HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_all_versions()
+        .wrap_connector(Guarded { http, reach }))
+}
+
+/// Refuses addresses that stand in a URI as they are: nothing is resolved of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Guarded {
+    http: HttpConnector<Resolver>,
+    reach: Reach,
+}
+
+/// A connection under way.
+type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<TcpStream>, io::Error>> + Send>>;
+
+impl Service<Uri> for Guarded {
+    type Response = TokioIo<TcpStream>;
+    type Error = io::Error;
+    type Future = Connecting;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        self.http.poll_ready(cx).map_err(io::Error::other)
+    }
+
+    fn call(&mut self, to: Uri) -> Connecting {
+        let host = to.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = host.parse::<IpAddr>()
+            && !self.reach.allows(address)
+        {
+            return Box::pin(async move { Err(io::Error::other(Forbidden(address))) });
+        }
+        let connecting = self.http.call(to);
+        Box::pin(async move { connecting.await.map_err(io::Error::other) })
+    }
+}
+
+/// Resolves names by the system, off the worker's thread, and leaves out what may not be reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resolver {
+    reach: Reach,
+}
+
+/// Addresses of a name.
+type Resolving =
+    Pin<Box<dyn Future<Output = Result<std::vec::IntoIter<SocketAddr>, io::Error>> + Send>>;
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Resolving;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Resolving {
+        let reach = self.reach;
+        Box::pin(async move {
+            let all = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let all: Vec<_> = all.collect();
+            let first = all.first().copied();
+            let allowed: Vec<_> = all.into_iter().filter(|a| reach.allows(a.ip())).collect();
+            match (allowed.is_empty(), first) {
+                (true, Some(inside)) => Err(io::Error::other(Forbidden(inside.ip()))),
+                _ => Ok(allowed.into_iter()),
+            }
+        })
+    }
+}

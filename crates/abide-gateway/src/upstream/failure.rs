@@ -1,0 +1,79 @@
+//! Why an exchange with a provider came to nothing, and how far it had come.
+
+use std::error::Error;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use abide::core::classify::{Phase, Transport, TransportKind};
+use hyper_util::client::legacy;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The exchange failed.
+    #[error("the exchange failed")]
+    Exchange(#[source] legacy::Error),
+    /// No head came in time.
+    #[error("no answer within {0:?}")]
+    Late(Duration),
+}
+
+/// The name of a provider leads into our own network.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is an address of an inner network, and nobody named it as a provider's")]
+pub(crate) struct Forbidden(pub(crate) IpAddr);
+
+impl Failure {
+    /// Where a name led that it must not lead to.
+    pub(crate) fn forbidden(&self) -> Option<&Forbidden> {
+        let mut next: Option<&(dyn Error + 'static)> = Some(self);
+        while let Some(e) = next {
+            if let Some(forbidden) = e.downcast_ref::<Forbidden>() {
+                return Some(forbidden);
+            }
+            let inner = e.downcast_ref::<std::io::Error>();
+            next = match inner.and_then(std::io::Error::get_ref) {
+                Some(inner) => Some(inner),
+                None => e.source(),
+            };
+        }
+        None
+    }
+}
+
+/// What a failure says of the provider. One that is ours (a forbidden address, a caller's body that
+/// broke off) says nothing.
+pub(crate) fn read(failure: &Failure) -> Option<Transport> {
+    let error = match failure {
+        Failure::Late(_) => {
+            return Some(Transport {
+                phase: Phase::Head,
+                kind: TransportKind::Timeout,
+            });
+        }
+        Failure::Exchange(e) => e,
+    };
+    if failure.forbidden().is_some() || is_callers(error) {
+        return None;
+    }
+    let phase = match error.is_connect() {
+        true => Phase::Connect,
+        false => Phase::Head,
+    };
+    let kind = abide::transport_kind(error);
+    Some(Transport {
+        phase,
+        kind: kind.unwrap_or(match error.is_connect() {
+            true => TransportKind::Other,
+            false => TransportKind::Reset,
+        }),
+    })
+}
+
+/// The body that the caller sends broke off.
+fn is_callers(error: &legacy::Error) -> bool {
+    let below = error
+        .source()
+        .and_then(|e| e.downcast_ref::<hyper::Error>());
+    below.is_some_and(hyper::Error::is_user)
+}

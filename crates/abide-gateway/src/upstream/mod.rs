@@ -1,0 +1,77 @@
+//! The way to a provider: connections, and what an exchange may take.
+
+mod address;
+mod connect;
+mod failure;
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tower_service::Service;
+
+pub(crate) use self::address::Reach;
+pub(crate) use self::failure::{Failure, read};
+
+use crate::body::Outgoing;
+use crate::settings::Limits;
+
+/// The connections to providers of one worker. They stay on its thread: handing a wake-up from one
+/// thread to another costs more than making a connection anew for each.
+#[derive(Clone)]
+pub(crate) struct Upstream {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: legacy::Client<connect::Connector, Outgoing>,
+    head: Duration,
+}
+
+impl Upstream {
+    /// # Errors
+    /// When TLS cannot be set up.
+    pub(crate) fn new(limits: &Limits, reach: Reach) -> Result<Self, rustls::Error> {
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(limits.pool_idle)
+            .timer(TokioTimer::new())
+            .build(connect::connector(limits, reach)?);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                client,
+                head: limits.head,
+            }),
+        })
+    }
+}
+
+/// An exchange under way.
+pub(crate) type Sending =
+    std::pin::Pin<Box<dyn Future<Output = Result<Response<Incoming>, Failure>> + Send>>;
+
+impl Service<Request<Outgoing>> for Upstream {
+    type Response = Response<Incoming>;
+    type Error = Failure;
+    type Future = Sending;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Outgoing>) -> Sending {
+        let head = self.inner.head;
+        let answer = self.inner.client.request(request);
+        Box::pin(async move {
+            match tokio::time::timeout(head, answer).await {
+                Ok(Ok(response)) => Ok(response),
+                Ok(Err(e)) => Err(Failure::Exchange(e)),
+                Err(_) => Err(Failure::Late(head)),
+            }
+        })
+    }
+}
