@@ -2,8 +2,9 @@
 //! alternate, since these figures are only worth something as ratios taken in the same minute.
 //!
 //! ```text
-//! cargo run --release -p bench-gateway                  nginx, and stand-ins by either HTTP client
-//! cargo run --release -p bench-gateway -- --subjects nginx,abide
+//! cargo build --release -p abide-cli
+//! cargo run --release -p bench-gateway                  nginx and abide
+//! cargo run --release -p bench-gateway -- --subjects nginx,legacy,pool
 //! ```
 //!
 //! A stand-in is a gateway around an empty decision: timers, an observed body, an access log and

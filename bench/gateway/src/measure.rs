@@ -10,7 +10,7 @@ use crate::{cpu, nginx, table, wrk};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The gateways; the first is what the others are compared with.
-    #[arg(long, value_delimiter = ',', default_value = "nginx,legacy,pool")]
+    #[arg(long, value_delimiter = ',', default_value = "nginx,abide")]
     subjects: Vec<Kind>,
     /// How many rounds.
     #[arg(long, default_value_t = 15)]

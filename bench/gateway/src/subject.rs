@@ -13,6 +13,8 @@ use crate::nginx;
 /// Which gateway.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub(crate) enum Kind {
+    /// `abide serve` at its defaults.
+    Abide,
     /// nginx, with a log and the same fields.
     Nginx,
     /// An empty decision over the client of hyper-util.
@@ -39,6 +41,7 @@ impl Subject {
     ) -> anyhow::Result<Self> {
         let listen = free()?;
         let process = match kind {
+            Kind::Abide => abide(dir, listen, upstream, threads)?,
             Kind::Nginx => nginx::gateway(dir, listen, upstream, threads)?,
             Kind::Legacy => stand_in("legacy", dir, listen, upstream, threads)?,
             Kind::Pool => stand_in("pool", dir, listen, upstream, threads)?,
@@ -46,7 +49,10 @@ impl Subject {
         answers(listen)?;
         Ok(Self {
             kind,
-            url: format!("http://{listen}/"),
+            url: match kind {
+                Kind::Abide => format!("http://{listen}/provider/"),
+                _ => format!("http://{listen}/"),
+            },
             process,
         })
     }
@@ -85,6 +91,33 @@ pub(crate) fn answers(address: SocketAddr) -> anyhow::Result<()> {
         sleep(Duration::from_millis(10));
     }
     bail!("nothing came to listen on {address}");
+}
+
+/// The command itself, with its log into a file as the others have.
+fn abide(
+    dir: &Path,
+    listen: SocketAddr,
+    upstream: SocketAddr,
+    threads: usize,
+) -> anyhow::Result<Child> {
+    let own = std::env::current_exe()?;
+    let command = own.with_file_name("abide");
+    Command::new(&command)
+        .args(["serve", "--state", ":memory:", "--log-format", "json"])
+        .args(["--listen", &listen.to_string()])
+        .args(["--upstream", &format!("provider=http://{upstream}")])
+        .args(["--threads", &threads.to_string()])
+        .arg("--access-log")
+        .arg(dir.join("abide.log"))
+        .current_dir(dir)
+        .env_remove("ABIDE_CONFIG")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| {
+            let command = command.display();
+            format!("{command} is not built (cargo build --release -p abide-cli)")
+        })
 }
 
 fn stand_in(

@@ -75,9 +75,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     runtime.block_on(async {
         let looking = gateway.governor().keep_looking();
         stopped().await;
+        eprintln!("abide: finishing what is under way; once more to stop at once");
+        tokio::select! {
+            ended = serving.drain() => ended?,
+            () = stopped() => {}
+        }
         looking.abort();
-    });
-    serving.stop()?;
+        anyhow::Ok(())
+    })?;
     gateway.close();
     gateway
         .governor()

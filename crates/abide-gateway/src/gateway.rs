@@ -10,6 +10,7 @@ use abide::{Governor, Layer};
 use http::header::HeaderValue;
 
 use crate::body::Copies;
+use crate::life::Life;
 use crate::record::{Log, Meters};
 use crate::route::{BadBase, Routes};
 use crate::settings::Settings;
@@ -49,6 +50,7 @@ pub struct Gateway {
     layer: Layer<Copies, By<fn(&Failure) -> Option<Read>>>,
     meters: Meters,
     log: Log,
+    life: Life,
     /// Its name in `Via`, with a part that no other gateway has: loops are seen by it.
     pseudonym: String,
     via: HeaderValue,
@@ -91,6 +93,7 @@ impl Gateway {
             layer,
             meters: Meters::default(),
             log,
+            life: Life::default(),
             pseudonym,
             via,
             keys: RandomState::new(),
@@ -133,6 +136,10 @@ impl Gateway {
 
     pub(crate) const fn log(&self) -> &Log {
         &self.log
+    }
+
+    pub(crate) const fn life(&self) -> &Life {
+        &self.life
     }
 
     pub(crate) fn pseudonym(&self) -> &str {

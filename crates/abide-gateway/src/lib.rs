@@ -9,6 +9,8 @@ mod answer;
 mod body;
 mod forward;
 mod gateway;
+mod inside;
+mod life;
 mod record;
 mod route;
 mod serve;

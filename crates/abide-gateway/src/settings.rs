@@ -42,6 +42,12 @@ pub struct Limits {
     pub head: Duration,
     /// An unused connection to a provider. Default 60 s: below what most servers allow.
     pub pool_idle: Duration,
+    /// How long work is still taken after it was said that none is wanted. Default none: alone on a
+    /// machine nobody looks; behind a balancer twice the interval at which it looks.
+    pub leave: Duration,
+    /// How long calls may go on waiting once nothing new is accepted. Default 20 s: service managers
+    /// kill after 30 s or more.
+    pub drain: Duration,
     /// A request body is kept up to here to be sent again. Default 64 KiB: what people send to
     /// APIs is smaller, and ten thousand of them fit into memory.
     pub replay: u64,
@@ -57,6 +63,8 @@ impl Default for Limits {
             connect: Duration::from_secs(10),
             head: Duration::from_secs(120),
             pool_idle: Duration::from_secs(60),
+            leave: Duration::ZERO,
+            drain: Duration::from_secs(20),
             replay: 64 * 1024,
             head_size: 64 * 1024,
         }

@@ -20,6 +20,7 @@ use crate::policies::{Policies, Treatment};
 use crate::providers::{Found, OTHERS, Shards};
 use crate::shard::{Handle, Shard};
 use crate::shared::Shared;
+use crate::state::ProviderState;
 use crate::target::{Target, host_part, names_loopback};
 
 /// How often the store is looked at for what other processes wrote: new holds are seen within
@@ -296,6 +297,11 @@ impl Governor {
         held
     }
 
+    /// How each provider met so far is.
+    pub fn states(&self) -> Vec<ProviderState> {
+        self.all().iter().map(|shard| shard.state()).collect()
+    }
+
     /// The limits that were learned from refusals, by provider: what nobody told, in the order of
     /// the names.
     pub fn learned(&self) -> Vec<(Arc<str>, Learned)> {
@@ -327,6 +333,14 @@ impl Governor {
     /// Lifts whatever hold a provider's own gate has; one probe goes first.
     pub fn lift(&self, provider: &str) {
         self.provider(provider).tell(News::Lifted { id: None });
+    }
+
+    /// Turns away every call that waits, telling each when it could have been served: for a program
+    /// that ends. What is on the wire goes on, and holds stay.
+    pub fn turn_all_away(&self) {
+        for shard in self.all() {
+            shard.with(|s, now| s.machine.turn_all_away(now));
+        }
     }
 
     /// Looks at what other processes have written to the store, once.

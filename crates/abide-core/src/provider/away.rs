@@ -85,6 +85,16 @@ impl Provider {
         }
     }
 
+    /// Turns away everyone who waits, telling when they could have been served: whoever runs this
+    /// machine ends. What is on the wire goes on.
+    pub fn turn_all_away(&mut self, now: Instant) {
+        for slot in self.entries.waiting() {
+            let mut refusal = self.expired(now, slot);
+            (refusal.kind, refusal.decided_by) = (RefusalKind::Closed, DecidedBy::Policy);
+            self.refuse(slot, refusal);
+        }
+    }
+
     pub(super) fn expired(&self, now: Instant, slot: u32) -> Refusal {
         match self.entries[slot].state {
             State::Waiting { gate, .. } => {

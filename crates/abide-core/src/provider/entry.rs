@@ -195,6 +195,14 @@ impl Entries {
         self.free.push(slot);
     }
 
+    /// Those in line.
+    pub(super) fn waiting(&self) -> Vec<u32> {
+        let waits =
+            |s: &Slot| s.live && matches!(s.entry.state, State::Waiting { .. } | State::Parked);
+        let slots = self.slots.iter().zip(0..);
+        slots.filter(|(s, _)| waits(s)).map(|(_, i)| i).collect()
+    }
+
     #[inline]
     pub(super) fn holds(&self, slot: u32, generation: u32) -> bool {
         self.slots

@@ -20,6 +20,7 @@ use self::wish::{PREFERENCE_APPLIED, Wish};
 use crate::answer::{Problem, of_failure, of_turned};
 use crate::body::{Answer, Outgoing, Own};
 use crate::gateway::{Gateway, Ways};
+use crate::inside;
 use crate::record::{Outcome, Record};
 use crate::route::{NoRoute, Route, rewrite};
 
@@ -47,7 +48,12 @@ pub(crate) async fn forward(
     request: Request<Incoming>,
 ) -> Response<Answer> {
     let path = request.uri().path();
-    let record = Record::begin(gateway, peer.address, request.method(), path);
+    let mut record = Record::begin(gateway, peer.address, request.method(), path);
+    if path.starts_with(inside::PREFIX) {
+        let answer = inside::answer(gateway, request.method(), path);
+        record.answers(answer.status(), Outcome::Own);
+        return answer.map(|text| Answer::own(Own::new(text), record));
+    }
     let whole = request.uri().path_and_query().map_or(path, |p| p.as_str());
     match gateway.routes().find(whole) {
         Ok((route, rest)) => match route.base.uri(rest) {

@@ -16,7 +16,7 @@ use abide::core::Instant;
 use http::{Method, StatusCode};
 
 pub use self::log::{Format, Log};
-pub(crate) use self::meters::{Meters, Outcome, Provider};
+pub(crate) use self::meters::{BOUNDS, Histogram, Meters, Outcome, Provider};
 use crate::gateway::Gateway;
 
 /// One request, from its head to its answer's last byte.

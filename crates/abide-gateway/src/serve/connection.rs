@@ -9,18 +9,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::TcpStream;
-use tokio::sync::watch;
 
 use crate::forward::{Peer, forward};
 use crate::gateway::{Gateway, Ways};
+use crate::life::drains;
 
-pub(super) async fn serve(
-    gateway: Arc<Gateway>,
-    ways: Ways,
-    socket: TcpStream,
-    peer: Peer,
-    mut stopped: watch::Receiver<bool>,
-) {
+pub(super) async fn serve(gateway: Arc<Gateway>, ways: Ways, socket: TcpStream, peer: Peer) {
+    let mut phase = gateway.life().watch();
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let limits = &gateway.settings().limits;
     builder
@@ -46,7 +41,7 @@ pub(super) async fn serve(
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        _ = stopped.changed() => {
+        () = drains(&mut phase) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

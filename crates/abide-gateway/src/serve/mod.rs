@@ -7,16 +7,21 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::Barrier;
 
 use crate::gateway::{Gateway, GatewayError};
+use crate::life::Phase;
+
+/// How often those who come to wait are turned away once the drain's limit is up.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// A gateway that serves.
 #[derive(Debug)]
 pub struct Serving {
+    gateway: Arc<Gateway>,
     workers: Vec<thread::JoinHandle<io::Result<()>>>,
-    stop: watch::Sender<bool>,
 }
 
 /// Why a gateway does not serve.
@@ -42,31 +47,51 @@ impl Serving {
         threads: usize,
     ) -> Result<Self, ServeError> {
         listener.set_nonblocking(true)?;
-        let (stop, stopped) = watch::channel(false);
+        let threads = threads.max(1);
+        let together = Arc::new(Barrier::new(threads));
         let mut workers = Vec::new();
-        for n in 0..threads.max(1) {
+        for n in 0..threads {
             let (gateway, ways) = (Arc::clone(gateway), gateway.ways()?);
-            let (listener, stopped) = (listener.try_clone()?, stopped.clone());
+            let (listener, together) = (listener.try_clone()?, Arc::clone(&together));
             let worker = thread::Builder::new()
                 .name(format!("worker-{n}"))
-                .spawn(move || worker::run(&gateway, ways, listener, stopped))?;
+                .spawn(move || worker::run(&gateway, ways, listener, &together))?;
             workers.push(worker);
         }
-        Ok(Self { workers, stop })
+        Ok(Self {
+            gateway: Arc::clone(gateway),
+            workers,
+        })
     }
 
-    /// Stops accepting, and waits until what is under way is done.
+    /// Ends in good order: says that it is not ready, stops accepting, finishes what is on the wire,
+    /// turns away what still waits when the drain's limit is up.
     ///
     /// # Errors
     /// What a worker came to an end of.
-    pub fn stop(self) -> Result<(), ServeError> {
-        let _ = self.stop.send(true);
-        for worker in self.workers {
-            match worker.join() {
-                Ok(ended) => ended?,
-                Err(_) => return Err(io::Error::other("it panicked").into()),
-            }
-        }
-        Ok(())
+    pub async fn drain(self) -> Result<(), ServeError> {
+        let (life, limits) = (self.gateway.life(), &self.gateway.settings().limits);
+        life.enter(Phase::Leaving);
+        tokio::time::sleep(limits.leave).await;
+        life.enter(Phase::Draining);
+        let workers = self.workers;
+        let mut ended = tokio::task::spawn_blocking(|| {
+            workers.into_iter().try_for_each(|worker| {
+                let panicked = |_| io::Error::other("it panicked");
+                worker.join().map_err(panicked).flatten()
+            })
+        });
+        let governor = self.gateway.governor();
+        let ended = match tokio::time::timeout(limits.drain, &mut ended).await {
+            Ok(ended) => ended,
+            // Who comes to wait after that is turned away in its turn.
+            Err(_) => loop {
+                governor.turn_all_away();
+                if let Ok(ended) = tokio::time::timeout(AGAIN, &mut ended).await {
+                    break ended;
+                }
+            },
+        };
+        Ok(ended.map_err(io::Error::other).flatten()?)
     }
 }

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::connection;
 use crate::forward::Peer;
 use crate::gateway::{Gateway, Ways};
+use crate::life::drains;
 
 /// After an accept that failed for want of something (files, memory): what there is may be freed.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -21,20 +22,22 @@ pub(super) fn run(
     gateway: &Arc<Gateway>,
     ways: Ways,
     listener: Listener,
-    stopped: watch::Receiver<bool>,
+    together: &Barrier,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(accept(gateway, ways, listener, stopped))
+    runtime.block_on(async {
+        let served = accept(gateway, ways, listener).await;
+        // A provider's timer runs on the thread of whoever waited for it first: nobody leaves
+        // before all are done.
+        together.wait().await;
+        served
+    })
 }
 
-async fn accept(
-    gateway: &Arc<Gateway>,
-    ways: Ways,
-    listener: Listener,
-    mut stopped: watch::Receiver<bool>,
-) -> io::Result<()> {
+async fn accept(gateway: &Arc<Gateway>, ways: Ways, listener: Listener) -> io::Result<()> {
+    let mut phase = gateway.life().watch();
     let listener = TcpListener::from_std(listener)?;
     let mut connections = JoinSet::new();
     loop {
@@ -42,7 +45,7 @@ async fn accept(
         while connections.try_join_next().is_some() {}
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stopped.changed() => break,
+            () = drains(&mut phase) => break,
         };
         let (socket, address) = match accepted {
             Ok(accepted) => accepted,
@@ -60,13 +63,7 @@ async fn accept(
             scheme: "http",
         };
         let (gateway, ways) = (Arc::clone(gateway), ways.clone());
-        connections.spawn(connection::serve(
-            gateway,
-            ways,
-            socket,
-            peer,
-            stopped.clone(),
-        ));
+        connections.spawn(connection::serve(gateway, ways, socket, peer));
     }
     drop(listener);
     while connections.join_next().await.is_some() {}

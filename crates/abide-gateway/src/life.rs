@@ -1,0 +1,98 @@
+//! Whether the gateway takes work: ready once what it needs is there, draining once it is to end.
+//!
+//! It says first that it is not ready, and keeps serving for a while, so that whoever sends it work
+//! looks elsewhere before the door closes. Then nothing new is accepted and what is on the wire is
+//! finished. Calls that still wait when the drain's limit is up are turned away with the time they
+//! could have been served, instead of being cut off.
+
+use std::fmt;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+/// Where in its life a gateway is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// It takes work.
+    Serving,
+    /// It says that it is not ready, and still takes work.
+    Leaving,
+    /// It takes no new connections.
+    Draining,
+}
+
+/// Waits until nothing new is accepted.
+pub(crate) async fn drains(phase: &mut watch::Receiver<Phase>) {
+    // The other end is the gateway's own: it outlives whoever waits.
+    let _ = phase.wait_for(|p| *p == Phase::Draining).await;
+}
+
+/// Whether the gateway takes work.
+pub(crate) struct Life {
+    phase: watch::Sender<Phase>,
+    /// What is not there yet, by name.
+    pending: Mutex<Vec<&'static str>>,
+}
+
+impl Default for Life {
+    fn default() -> Self {
+        Self {
+            phase: watch::Sender::new(Phase::Serving),
+            pending: Mutex::default(),
+        }
+    }
+}
+
+impl Life {
+    /// Where it is.
+    pub(crate) fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
+    /// Goes on to a phase; never back.
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.phase.send_if_modified(|now| {
+            let later = phase > *now;
+            if later {
+                *now = phase;
+            }
+            later
+        });
+    }
+
+    /// Whoever wants to know when it goes on.
+    pub(crate) fn watch(&self) -> watch::Receiver<Phase> {
+        self.phase.subscribe()
+    }
+
+    /// Something is not there yet.
+    pub(crate) fn lacks(&self, what: &'static str) {
+        let mut pending = self.pending.lock();
+        if !pending.contains(&what) {
+            pending.push(what);
+        }
+    }
+
+    /// It is there now.
+    pub(crate) fn has(&self, what: &'static str) {
+        self.pending.lock().retain(|p| *p != what);
+    }
+
+    /// Why it is not ready; empty when it is.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        let mut missing = self.pending.lock().clone();
+        if self.phase() != Phase::Serving {
+            missing.push("draining");
+        }
+        missing
+    }
+}
+
+impl fmt::Debug for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Life")
+            .field("phase", &self.phase())
+            .field("missing", &self.missing())
+            .finish()
+    }
+}
