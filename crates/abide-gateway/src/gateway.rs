@@ -8,6 +8,7 @@ use abide::core::call::CallPolicy;
 use abide::layer::{By, Service};
 use abide::{Governor, Layer};
 use http::header::HeaderValue;
+use tokio_util::task::TaskTracker;
 
 use crate::body::Copies;
 use crate::life::Life;
@@ -51,6 +52,7 @@ pub struct Gateway {
     meters: Meters,
     log: Log,
     life: Life,
+    tunnels: TaskTracker,
     /// Its name in `Via`, with a part that no other gateway has: loops are seen by it.
     pseudonym: String,
     via: HeaderValue,
@@ -94,6 +96,7 @@ impl Gateway {
             meters: Meters::default(),
             log,
             life: Life::default(),
+            tunnels: TaskTracker::new(),
             pseudonym,
             via,
             keys: RandomState::new(),
@@ -136,6 +139,11 @@ impl Gateway {
 
     pub(crate) const fn log(&self) -> &Log {
         &self.log
+    }
+
+    /// Connections that are no HTTP any more.
+    pub(crate) const fn tunnels(&self) -> &TaskTracker {
+        &self.tunnels
     }
 
     pub(crate) const fn life(&self) -> &Life {

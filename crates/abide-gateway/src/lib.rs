@@ -5,6 +5,7 @@
 //! of the gateway's own, its log and figures. What never lives here: a decision on when something
 //! may be sent, or sent again; that is the engine's, whose layer every request passes.
 
+mod access;
 mod answer;
 mod body;
 mod forward;
@@ -15,8 +16,10 @@ mod record;
 mod route;
 mod serve;
 pub mod settings;
+mod tunnel;
 mod upstream;
 
+pub use access::{Access, Secret};
 pub use gateway::{Gateway, GatewayError};
 pub use record::{Format, Log};
 pub use route::BadBase;

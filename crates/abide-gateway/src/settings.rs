@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::access::Access;
+
 /// How a gateway behaves. What holds for each provider is the governor's.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -20,6 +22,8 @@ pub struct Settings {
     /// Hosts that nothing names may be asked through it as a proxy. Default no: an open proxy is
     /// found within hours.
     pub allow_unlisted: bool,
+    /// Who may use it. Default everybody, which is for loopback only.
+    pub access: Access,
     /// Bounds of time and size.
     pub limits: Limits,
     /// Providers with an address of their own, beside those of the catalogue.
@@ -79,6 +83,7 @@ impl Default for Settings {
             rewrite: true,
             forwarded: false,
             allow_unlisted: false,
+            access: Access::default(),
             limits: Limits::default(),
             upstreams: Vec::new(),
         }

@@ -35,6 +35,18 @@ pub struct Governor {
     providers: Arc<Shards>,
 }
 
+/// Whose an address is.
+#[cfg(feature = "layer")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The provider; the address's own where nobody named it.
+    pub provider: String,
+    /// The program's own configuration names it.
+    pub configured: bool,
+    /// Its configuration or the catalogue names it.
+    pub named: bool,
+}
+
 /// A gate that is closed now.
 #[derive(Clone, Debug)]
 pub struct HeldGate {
@@ -246,6 +258,29 @@ impl Governor {
         &self,
     ) -> parking_lot::RwLockReadGuard<'_, crate::providers::Providers> {
         self.providers.read()
+    }
+
+    /// Whose an address is, and whether somebody named it. `None` where it has no host.
+    #[cfg(feature = "layer")]
+    pub fn listed(&self, uri: &http::Uri) -> Option<Listed> {
+        let none = http::HeaderMap::new();
+        let place = Place::of_uri(uri, &none)?;
+        let host = place.normal_host()?;
+        let place = Place {
+            host: &host,
+            ..place
+        };
+        let (port, shared) = (place.effective, &self.shared);
+        let configured = shared
+            .namer
+            .as_ref()
+            .is_some_and(|by| by(&host, port).is_some());
+        let known = || shared.catalogue.find(&host, port, place.path).is_some();
+        Some(Listed {
+            configured,
+            named: configured || known(),
+            provider: place.provider(shared).0,
+        })
     }
 
     fn find(&self, key: u64, place: &Place<'_>) -> Option<(Handle, Arc<Found>)> {

@@ -79,6 +79,8 @@ pub use chain::{Answer, Chain, ChainError};
 pub use client::{CallOptions, Check, Client, ClientBuilder, RequestBuilder};
 pub use describe::{Described, Description};
 pub use error::{Error, LastAnswer, TurnedAway};
+#[cfg(feature = "layer")]
+pub use governor::Listed;
 pub use governor::{Governor, HeldGate};
 #[cfg(feature = "layer")]
 pub use layer::{Layer, Service};

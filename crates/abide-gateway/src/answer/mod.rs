@@ -4,4 +4,4 @@ mod problem;
 mod turned;
 
 pub(crate) use self::problem::Problem;
-pub(crate) use self::turned::{of_failure, of_turned};
+pub(crate) use self::turned::{of_failure, of_forbidden, of_transport, of_turned};

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use abide::TurnedAway;
 use abide::core::Verdict;
-use abide::core::classify::TransportKind;
+use abide::core::classify::{Transport, TransportKind};
 use abide::core::refusal::{DecidedBy, RefusalKind};
 use http::StatusCode;
 use serde_json::Value;
 
 use super::problem::{Problem, types};
-use crate::upstream::{Failure, read};
+use crate::upstream::{Failure, Forbidden, read};
 
 /// A call that was turned away.
 pub(crate) fn of_turned(turned: &TurnedAway, cap: Option<Duration>) -> Problem {
@@ -118,32 +118,45 @@ fn kind(turned: &TurnedAway) -> Kind {
 
 /// An exchange that failed.
 pub(crate) fn of_failure(provider: &str, failure: &Failure) -> Problem {
-    if let Some(forbidden) = failure.forbidden() {
-        return Problem::new(
-            StatusCode::BAD_GATEWAY,
-            "The provider's name leads into an inner network",
-            "destination_ip_prohibited",
-            format!("{provider}: {forbidden}; name its address as an upstream if it is meant"),
-        );
+    if let Some(forbidden) = Forbidden::in_error(failure) {
+        return of_forbidden(provider, forbidden);
     }
-    let told = read(failure);
-    let timeout = matches!(failure, Failure::Late(_));
+    match failure {
+        Failure::Late(_) => {
+            let mut problem = of_transport(provider, read(failure).as_ref());
+            problem.error = "http_response_timeout";
+            problem
+        }
+        Failure::Exchange(_) => of_transport(provider, read(failure).as_ref()),
+    }
+}
+
+/// A name that led where it must not.
+pub(crate) fn of_forbidden(provider: &str, forbidden: &Forbidden) -> Problem {
+    Problem::new(
+        StatusCode::BAD_GATEWAY,
+        "The provider's name leads into an inner network",
+        "destination_ip_prohibited",
+        format!("{provider}: {forbidden}; name its address as an upstream if it is meant"),
+    )
+}
+
+/// An exchange that failed so; `None` where it was the caller's own body that broke off.
+pub(crate) fn of_transport(provider: &str, told: Option<&Transport>) -> Problem {
+    let bad = StatusCode::BAD_GATEWAY;
     let (status, error) = match told.map(|t| t.kind) {
-        _ if timeout => (StatusCode::GATEWAY_TIMEOUT, "http_response_timeout"),
-        Some(TransportKind::Dns) => (StatusCode::BAD_GATEWAY, "dns_error"),
-        Some(TransportKind::Refused) => (StatusCode::BAD_GATEWAY, "connection_refused"),
-        Some(TransportKind::Unreachable) => (StatusCode::BAD_GATEWAY, "destination_ip_unroutable"),
+        Some(TransportKind::Dns) => (bad, "dns_error"),
+        Some(TransportKind::Refused) => (bad, "connection_refused"),
+        Some(TransportKind::Unreachable) => (bad, "destination_ip_unroutable"),
         Some(TransportKind::NoNetwork) => {
             (StatusCode::SERVICE_UNAVAILABLE, "destination_ip_unroutable")
         }
         Some(TransportKind::Timeout) => (StatusCode::GATEWAY_TIMEOUT, "connection_timeout"),
-        Some(TransportKind::Tls) => (StatusCode::BAD_GATEWAY, "tls_protocol_error"),
-        Some(_) => (StatusCode::BAD_GATEWAY, "connection_terminated"),
+        Some(TransportKind::Tls) => (bad, "tls_protocol_error"),
+        Some(_) => (bad, "connection_terminated"),
         None => (StatusCode::BAD_REQUEST, "http_request_error"),
     };
-    let what = told
-        .as_ref()
-        .map_or("the request broke off", abide::transport_words);
+    let what = told.map_or("the request broke off", abide::transport_words);
     Problem::new(
         status,
         "No answer came from the provider",

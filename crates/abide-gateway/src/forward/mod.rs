@@ -1,35 +1,31 @@
-//! The path of one request through the gateway: whose it is, what of its head goes on, its gates and
-//! the provider behind them, and what of the answer comes back.
+//! The path of one request through the gateway: who asks, whose it is, and what is answered.
+//!
+//! A request comes in one of three forms. `/github/repos/…` names its provider (a base URL was
+//! changed); `http://host/path` is asked of a proxy; `CONNECT host:443` asks a proxy for a tunnel.
+//! `/-/…` is for the gateway itself.
 
+mod denied;
 mod head;
+mod through;
+mod tunnel;
+mod upgrade;
 mod wish;
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use abide::TurnedAway;
-use abide::layer::{Error, Options};
 use bytes::Bytes;
-use http::header::{FORWARDED, HOST, HeaderName, HeaderValue, RETRY_AFTER, VIA};
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response};
 use hyper::body::Incoming;
-use tower_service::Service as _;
 
-use self::wish::{PREFERENCE_APPLIED, Wish};
-use crate::answer::{Problem, of_failure, of_turned};
-use crate::body::{Answer, Outgoing, Own};
+use self::through::Asked;
+use crate::access::denied;
+use crate::answer::Problem;
+use crate::body::{Answer, Own};
 use crate::gateway::{Gateway, Ways};
 use crate::inside;
 use crate::record::{Outcome, Record};
-use crate::route::{NoRoute, Route, rewrite};
-
-const ATTEMPTS: HeaderName = HeaderName::from_static("abide-attempts");
-const WAITED: HeaderName = HeaderName::from_static("abide-waited");
-
-/// What a request may take beyond its patience, where nothing else was said: a minute is longer
-/// than nearly every answer, and nobody hangs for ever.
-const BEYOND_PATIENCE: Duration = Duration::from_secs(60);
+use crate::route::{Base, Route};
 
 /// Whom a connection is from.
 #[derive(Clone, Debug)]
@@ -40,162 +36,93 @@ pub(crate) struct Peer {
     pub(crate) scheme: &'static str,
 }
 
-/// Hands a request on, and its answer back.
+/// Answers one request.
 pub(crate) async fn forward(
     gateway: &Arc<Gateway>,
     ways: &Ways,
     peer: &Peer,
     request: Request<Incoming>,
 ) -> Response<Answer> {
-    let path = request.uri().path();
+    let uri = request.uri();
+    let path = uri.path();
     let mut record = Record::begin(gateway, peer.address, request.method(), path);
+    // A server must take its own address in full, too; it has no path of ours then.
+    let proxied = uri.authority().is_some()
+        && !path.starts_with(inside::PREFIX)
+        && request.version() < http::Version::HTTP_2
+        || request.method() == Method::CONNECT;
+    if !inside::is_open(path)
+        && !gateway
+            .settings()
+            .access
+            .allows(peer.address, request.headers())
+    {
+        let answer = denied(proxied, &gateway.settings().name);
+        return plain(answer, Outcome::Denied, record);
+    }
+    if request.method() == Method::CONNECT {
+        return tunnel::open(gateway, request, record).await;
+    }
     if path.starts_with(inside::PREFIX) {
         let answer = inside::answer(gateway, request.method(), path);
         record.answers(answer.status(), Outcome::Own);
         return answer.map(|text| Answer::own(Own::new(text), record));
     }
-    let whole = request.uri().path_and_query().map_or(path, |p| p.as_str());
-    match gateway.routes().find(whole) {
-        Ok((route, rest)) => match route.base.uri(rest) {
-            Some(to) => {
-                let asked = Asked { route, to, record };
-                through(gateway, ways, peer, request, asked).await
-            }
-            None => own(gateway, bad_path(), Outcome::Denied, record),
-        },
-        Err(why) => own(gateway, no_route(&why), Outcome::Denied, record),
-    }
-}
-
-/// Whom a request is for.
-struct Asked {
-    route: Arc<Route>,
-    to: http::Uri,
-    record: Record,
-}
-
-async fn through(
-    gateway: &Arc<Gateway>,
-    ways: &Ways,
-    peer: &Peer,
-    request: Request<Incoming>,
-    asked: Asked,
-) -> Response<Answer> {
-    let Asked {
-        route,
-        to,
-        mut record,
-    } = asked;
-    record.is_for(gateway.meters().of(&route.name));
-    let (mut parts, body) = request.into_parts();
-    if head::came_before(&parts.headers, gateway.pseudonym()) {
-        return own(gateway, looped(), Outcome::Denied, record);
-    }
-    let wish = Wish::of(&parts.headers, gateway.keys());
-    let back = parts.headers.remove(HOST);
-    let headers = &mut parts.headers;
-    head::of_one_hop(headers);
-    head::of_ours(headers);
-    headers.append(VIA, gateway.via().clone());
-    if gateway.settings().forwarded
-        && let Some(told) = head::forwarded(peer.address)
-    {
-        headers.append(FORWARDED, told);
-    }
-    let mut options = Options::default();
-    options.urgency = wish.urgency();
-    options.fair = wish.fair;
-    if let Some(wait) = wish.wait {
-        options.patience = Some(wait);
-        options.deadline = Some(wait.saturating_add(BEYOND_PATIENCE));
-    }
-    parts.extensions.insert(options);
-    parts.uri = to;
-    parts.version = http::Version::HTTP_11;
-    let body = Outgoing::of(body, gateway.settings().limits.replay);
-    let mut way = match route.own {
-        true => ways.own.clone(),
-        false => ways.public.clone(),
+    let asked = match proxied {
+        true => by_proxy(gateway, &request),
+        false => by_name(gateway, &request),
     };
-    // The way is always ready: what it waits for it waits for in its future.
-    match way.call(Request::from_parts(parts, body)).await {
-        Ok(response) => {
-            let back = Back {
-                peer,
-                host: back,
-                wish,
+    match asked {
+        Ok((route, to)) => {
+            let asked = Asked {
+                route,
+                to,
+                record,
+                rewrites: !proxied && gateway.settings().rewrite,
             };
-            passed(gateway, &route, response, &back, record)
+            through::send(gateway, ways, peer, request, asked).await
         }
-        Err(e) => failed(gateway, &route, &e, record),
+        Err(problem) => own(gateway, *problem, Outcome::Denied, record),
     }
 }
 
-/// Where an answer goes.
-struct Back<'a> {
-    peer: &'a Peer,
-    host: Option<HeaderValue>,
-    wish: Wish,
+/// Whose a request is, and where it goes.
+type Whose = Result<(Arc<Route>, http::Uri), Box<Problem>>;
+
+/// By the name in front of its path.
+fn by_name(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
+    let uri = request.uri();
+    let whole = uri.path_and_query().map_or(uri.path(), |p| p.as_str());
+    let found = gateway.routes().find(whole);
+    let (route, rest) = found.map_err(|why| Box::new(denied::no_route(&why)))?;
+    match route.base.uri(rest) {
+        Some(to) => Ok((route, to)),
+        None => Err(Box::new(denied::bad_path())),
+    }
 }
 
-/// A provider's answer.
-fn passed(
-    gateway: &Arc<Gateway>,
-    route: &Route,
-    response: Response<abide::layer::Body<Incoming>>,
-    back: &Back<'_>,
-    mut record: Record,
-) -> Response<Answer> {
-    let (mut parts, body) = response.into_parts();
-    let (attempts, waited) = (body.attempts(), body.waited());
-    record.took(attempts, waited);
-    let outcome = match body.finding().verdict.is_refusal() {
-        true => Outcome::Refused,
-        false => Outcome::Passed,
+/// By its address, as a proxy is asked.
+fn by_proxy(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
+    let uri = request.uri();
+    let listed = gateway.governor().listed(uri);
+    let listed = listed.ok_or_else(|| Box::new(denied::bad_path()))?;
+    if !listed.named && !gateway.settings().allow_unlisted {
+        let host = uri.authority().map_or("", |a| a.as_str());
+        return Err(Box::new(denied::unlisted(host)));
+    }
+    let front = http::Uri::builder()
+        .scheme(uri.scheme_str().unwrap_or_default())
+        .authority(uri.authority().map_or("", |a| a.as_str()))
+        .path_and_query("/")
+        .build();
+    let base = front.ok().and_then(|front| Base::of(&front).ok());
+    let base = base.ok_or_else(|| Box::new(denied::bad_path()))?;
+    let route = Route {
+        name: listed.provider.into(),
+        base,
+        own: listed.configured,
     };
-    record.answers(parts.status, outcome);
-    let headers = &mut parts.headers;
-    head::of_one_hop(headers);
-    if gateway.settings().rewrite
-        && let Some(host) = back.host.as_ref().and_then(|h| h.to_str().ok())
-    {
-        let to = || format!("{}://{host}", back.peer.scheme);
-        rewrite(headers, route, to);
-    }
-    if let Some(turned) = parts.extensions.remove::<TurnedAway>()
-        && outcome == Outcome::Refused
-        && !headers.contains_key(RETRY_AFTER)
-        && let Some(seconds) = of_turned(&turned, gateway.settings().advertise_cap).retry_after
-    {
-        headers.insert(RETRY_AFTER, seconds.into());
-    }
-    headers.append(VIA, gateway.via().clone());
-    headers.insert(ATTEMPTS, attempts.into());
-    headers.insert(WAITED, seconds(waited));
-    if let Some(applied) = back.wish.applied() {
-        headers.append(PREFERENCE_APPLIED, applied);
-    }
-    let idle = gateway.settings().limits.body_idle;
-    Response::from_parts(parts, Answer::passed(body, idle, record))
-}
-
-/// There is no answer to pass on.
-fn failed(
-    gateway: &Arc<Gateway>,
-    route: &Route,
-    error: &Error<crate::upstream::Failure>,
-    mut record: Record,
-) -> Response<Answer> {
-    let (problem, outcome) = match error {
-        Error::Turned(turned) => {
-            record.took(turned.refusal.attempts, turned.refusal.waited);
-            let problem = of_turned(turned, gateway.settings().advertise_cap);
-            (problem, Outcome::TurnedAway)
-        }
-        Error::Inner(failure) => (of_failure(&route.name, failure), Outcome::Failed),
-        _ => (bad_path(), Outcome::Denied),
-    };
-    own(gateway, problem, outcome, record)
+    Ok((Arc::new(route), uri.clone()))
 }
 
 /// An answer of our own.
@@ -203,59 +130,12 @@ fn own(
     gateway: &Arc<Gateway>,
     problem: Problem,
     outcome: Outcome,
-    mut record: Record,
+    record: Record,
 ) -> Response<Answer> {
-    record.answers(problem.status, outcome);
-    let answer = problem.answer(&gateway.settings().name);
-    answer.map(|text: Bytes| Answer::own(Own::new(text), record))
+    plain(problem.answer(&gateway.settings().name), outcome, record)
 }
 
-/// Seconds, to the millisecond.
-fn seconds(waited: Duration) -> HeaderValue {
-    if waited.is_zero() {
-        return HeaderValue::from_static("0");
-    }
-    let text = format!("{:.3}", waited.as_secs_f64());
-    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("0"))
-}
-
-fn bad_path() -> Problem {
-    Problem::new(
-        StatusCode::BAD_REQUEST,
-        "The path cannot be handed on",
-        "http_request_error",
-        "the path is none that a provider could be asked for",
-    )
-}
-
-fn looped() -> Problem {
-    Problem::new(
-        StatusCode::BAD_GATEWAY,
-        "The request came round in a circle",
-        "proxy_loop_detected",
-        "this gateway handed the request on before; the address of its provider leads back here",
-    )
-}
-
-fn no_route(why: &NoRoute) -> Problem {
-    let detail = match why {
-        NoRoute::Nameless => "write the provider's name in front of the path, as \
-                              /github/repos/rust-lang/rust; `abide providers` lists the names"
-            .to_owned(),
-        NoRoute::Unknown => "no provider has that name; `abide providers` lists those known, and \
-                             a section [providers.NAME] with an `upstream` in abide.toml adds one"
-            .to_owned(),
-        NoRoute::Hostless { example } => {
-            format!("the provider has many hosts; name the one you mean, as /{example}/…")
-        }
-        NoRoute::Foreign { host } => {
-            format!("{host:?} is no host of that provider")
-        }
-    };
-    Problem::new(
-        StatusCode::NOT_FOUND,
-        "No provider is asked by this path",
-        "destination_not_found",
-        detail,
-    )
+fn plain(answer: Response<Bytes>, outcome: Outcome, mut record: Record) -> Response<Answer> {
+    record.answers(answer.status(), outcome);
+    answer.map(|text| Answer::own(Own::new(text), record))
 }

@@ -15,6 +15,11 @@ use crate::gateway::Gateway;
 /// In front of every path of its own.
 pub(crate) const PREFIX: &str = "/-/";
 
+/// Whether a path is answered to everybody: whoever looks after the process need not know its token.
+pub(crate) fn is_open(path: &str) -> bool {
+    matches!(path, "/-/live" | "/-/ready")
+}
+
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 

@@ -46,23 +46,37 @@ fn one(address: &str, route: &Route, to: &str) -> Option<String> {
     Some(format!("{to}/{}{rest}", route.name))
 }
 
-/// The targets of a `Link` (RFC 8288), turned: whatever stands in `<>`.
+/// The targets of a `Link` (RFC 8288), turned: whatever stands in `<>` outside of quotes.
 fn list(value: &str, route: &Route, to: &str) -> Option<String> {
     let mut out = String::with_capacity(value.len());
-    let (mut left, mut turned) = (value, false);
-    while let Some(open) = left.find('<') {
-        let (before, rest) = left.split_at(open + 1);
-        let close = rest.find('>')?;
-        let (target, after) = rest.split_at(close);
+    let (mut left, mut turned, mut quoted) = (value, false, false);
+    while let Some(at) = left.find(['<', '"', '\\']) {
+        let (before, mark) = left.split_at(at);
+        let (mark, rest) = mark.split_at(1);
         out.push_str(before);
-        match one(target, route, to) {
-            Some(target) => {
-                turned = true;
-                out.push_str(&target);
+        out.push_str(mark);
+        left = rest;
+        match mark {
+            "\"" => quoted = !quoted,
+            // Whatever it is, what follows means nothing.
+            "\\" if quoted => {
+                let next = left.chars().next()?;
+                out.push(next);
+                left = &left[next.len_utf8()..];
             }
-            None => out.push_str(target),
+            "<" if !quoted => {
+                let (target, after) = left.split_at(left.find('>')?);
+                match one(target, route, to) {
+                    Some(target) => {
+                        turned = true;
+                        out.push_str(&target);
+                    }
+                    None => out.push_str(target),
+                }
+                left = after;
+            }
+            _ => {}
         }
-        left = after;
     }
     out.push_str(left);
     turned.then_some(out)
@@ -116,14 +130,17 @@ mod tests {
         let route = route("https://api.github.com");
         let value = "<https://api.github.com/r?page=2>; rel=\"next\", <https://x.example/>; rel=\"a<b\", \
                      <https://api.github.com/r?page=9>; rel=\"last\"";
-        let turned = list(value, &route, TO);
-        // A `<` within quotes ends the reading: nothing half-turned is handed on.
-        assert_eq!(turned, None);
-        let value =
-            "<https://api.github.com/r?page=2>; rel=\"next\", <https://x.example/>; rel=\"x\"";
         assert_eq!(
             list(value, &route, TO).unwrap(),
-            format!("<{TO}/shop/r?page=2>; rel=\"next\", <https://x.example/>; rel=\"x\"")
+            format!(
+                "<{TO}/shop/r?page=2>; rel=\"next\", <https://x.example/>; rel=\"a<b\", \
+                 <{TO}/shop/r?page=9>; rel=\"last\""
+            )
+        );
+        // Nothing half-turned is handed on.
+        assert_eq!(
+            list("<https://api.github.com/r>, <https://api", &route, TO),
+            None
         );
     }
 }

@@ -10,12 +10,14 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::TcpStream;
 
+use super::guarded::Guarded;
 use crate::forward::{Peer, forward};
 use crate::gateway::{Gateway, Ways};
 use crate::life::drains;
 
 pub(super) async fn serve(gateway: Arc<Gateway>, ways: Ways, socket: TcpStream, peer: Peer) {
     let mut phase = gateway.life().watch();
+    let socket = Guarded::new(socket, gateway.settings().limits.body_idle);
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let limits = &gateway.settings().limits;
     builder

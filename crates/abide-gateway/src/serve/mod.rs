@@ -1,6 +1,8 @@
 //! Serving: workers, each with a thread and connections of its own.
 
 mod connection;
+mod guarded;
+mod strict;
 mod worker;
 
 use std::io;

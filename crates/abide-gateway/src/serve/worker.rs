@@ -29,6 +29,8 @@ pub(super) fn run(
         .build()?;
     runtime.block_on(async {
         let served = accept(gateway, ways, listener).await;
+        gateway.tunnels().close();
+        gateway.tunnels().wait().await;
         // A provider's timer runs on the thread of whoever waited for it first: nobody leaves
         // before all are done.
         together.wait().await;

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -70,6 +71,38 @@ impl Service<Uri> for Guarded {
     }
 }
 
+/// A connection of bytes to a host, for a tunnel.
+///
+/// # Errors
+/// As connecting has them, a forbidden address among them.
+pub(crate) async fn dial(
+    host: &str,
+    port: u16,
+    reach: Reach,
+    within: Duration,
+) -> io::Result<TcpStream> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let connected = tokio::time::timeout(within, async {
+        let all: Vec<_> = tokio::net::lookup_host((host, port)).await?.collect();
+        let allowed = allowed(all, reach)?;
+        TcpStream::connect(allowed.as_slice()).await
+    });
+    let socket = connected.await.map_err(|_| io::ErrorKind::TimedOut)??;
+    // Without it small pieces wait for acknowledgements; one that cannot be set is slow, not wrong.
+    let _ = socket.set_nodelay(true);
+    Ok(socket)
+}
+
+/// The addresses of a name that may be connected to; an error where it has none but others.
+fn allowed(all: Vec<SocketAddr>, reach: Reach) -> io::Result<Vec<SocketAddr>> {
+    let first = all.first().copied();
+    let allowed: Vec<_> = all.into_iter().filter(|a| reach.allows(a.ip())).collect();
+    match (allowed.is_empty(), first) {
+        (true, Some(inside)) => Err(io::Error::other(Forbidden(inside.ip()))),
+        _ => Ok(allowed),
+    }
+}
+
 /// Resolves names by the system, off the worker's thread, and leaves out what may not be reached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resolver {
@@ -93,13 +126,7 @@ impl Service<Name> for Resolver {
         let reach = self.reach;
         Box::pin(async move {
             let all = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let all: Vec<_> = all.collect();
-            let first = all.first().copied();
-            let allowed: Vec<_> = all.into_iter().filter(|a| reach.allows(a.ip())).collect();
-            match (allowed.is_empty(), first) {
-                (true, Some(inside)) => Err(io::Error::other(Forbidden(inside.ip()))),
-                _ => Ok(allowed.into_iter()),
-            }
+            Ok(allowed(all.collect(), reach)?.into_iter())
         })
     }
 }

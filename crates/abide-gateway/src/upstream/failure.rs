@@ -23,12 +23,12 @@ pub(crate) enum Failure {
 #[error("{0} is an address of an inner network, and nobody named it as a provider's")]
 pub(crate) struct Forbidden(pub(crate) IpAddr);
 
-impl Failure {
-    /// Where a name led that it must not lead to.
-    pub(crate) fn forbidden(&self) -> Option<&Forbidden> {
-        let mut next: Option<&(dyn Error + 'static)> = Some(self);
+impl Forbidden {
+    /// Where a name led that it must not lead to, if an error is about that.
+    pub(crate) fn in_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        let mut next = Some(error);
         while let Some(e) = next {
-            if let Some(forbidden) = e.downcast_ref::<Forbidden>() {
+            if let Some(forbidden) = e.downcast_ref() {
                 return Some(forbidden);
             }
             let inner = e.downcast_ref::<std::io::Error>();
@@ -53,7 +53,7 @@ pub(crate) fn read(failure: &Failure) -> Option<Transport> {
         }
         Failure::Exchange(e) => e,
     };
-    if failure.forbidden().is_some() || is_callers(error) {
+    if Forbidden::in_error(error).is_some() || is_callers(error) {
         return None;
     }
     let phase = match error.is_connect() {

@@ -15,7 +15,8 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
 
 pub(crate) use self::address::Reach;
-pub(crate) use self::failure::{Failure, read};
+pub(crate) use self::connect::dial;
+pub(crate) use self::failure::{Failure, Forbidden, read};
 
 use crate::body::Outgoing;
 use crate::settings::Limits;

@@ -1,0 +1,181 @@
+//! One request to one provider: what of its head goes on, its gates and the provider behind them, and
+//! what of the answer comes back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use abide::TurnedAway;
+use abide::layer::{Error, Options};
+use http::header::{FORWARDED, HOST, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE, VIA};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use tower_service::Service as _;
+
+use super::upgrade::Upgrade;
+use super::wish::{PREFERENCE_APPLIED, Wish};
+use super::{Peer, denied, head, own};
+use crate::answer::{of_failure, of_turned};
+use crate::body::{Answer, Outgoing};
+use crate::gateway::{Gateway, Ways};
+use crate::record::{Outcome, Record};
+use crate::route::{Route, rewrite};
+
+const ATTEMPTS: HeaderName = HeaderName::from_static("abide-attempts");
+const WAITED: HeaderName = HeaderName::from_static("abide-waited");
+
+/// What a request may take beyond its patience, where nothing else was said: a minute is longer
+/// than nearly every answer, and nobody hangs for ever.
+const BEYOND_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whom a request is for.
+pub(super) struct Asked {
+    pub(super) route: Arc<Route>,
+    pub(super) to: http::Uri,
+    pub(super) record: Record,
+    /// Fields of the answer that lead to the provider are to lead through the gateway.
+    pub(super) rewrites: bool,
+}
+
+/// Sends it through its gates to its provider.
+pub(super) async fn send(
+    gateway: &Arc<Gateway>,
+    ways: &Ways,
+    peer: &Peer,
+    mut request: Request<Incoming>,
+    asked: Asked,
+) -> Response<Answer> {
+    let Asked {
+        route,
+        to,
+        mut record,
+        rewrites,
+    } = asked;
+    record.is_for(gateway.meters().of(&route.name));
+    let upgrade = Upgrade::of(&mut request);
+    let (mut parts, body) = request.into_parts();
+    if head::came_before(&parts.headers, gateway.pseudonym()) {
+        return own(gateway, denied::looped(), Outcome::Denied, record);
+    }
+    let wish = Wish::of(&parts.headers, gateway.keys());
+    let back = parts.headers.remove(HOST);
+    let headers = &mut parts.headers;
+    head::of_one_hop(headers);
+    head::of_ours(headers);
+    if let Some(upgrade) = &upgrade {
+        upgrade.ask(headers);
+    }
+    headers.append(VIA, gateway.via().clone());
+    if gateway.settings().forwarded
+        && let Some(told) = head::forwarded(peer.address)
+    {
+        headers.append(FORWARDED, told);
+    }
+    let mut options = Options::default();
+    options.urgency = wish.urgency();
+    options.fair = wish.fair;
+    if let Some(wait) = wish.wait {
+        options.patience = Some(wait);
+        options.deadline = Some(wait.saturating_add(BEYOND_PATIENCE));
+    }
+    parts.extensions.insert(options);
+    parts.uri = to;
+    parts.version = http::Version::HTTP_11;
+    let body = Outgoing::of(body, gateway.settings().limits.replay);
+    let mut way = match route.own {
+        true => ways.own.clone(),
+        false => ways.public.clone(),
+    };
+    // The way is always ready: what it waits for it waits for in its future.
+    match way.call(Request::from_parts(parts, body)).await {
+        Ok(response) => {
+            let back = Back {
+                peer,
+                host: back.filter(|_| rewrites),
+                wish,
+                upgrade,
+            };
+            passed(gateway, &route, response, back, record)
+        }
+        Err(e) => failed(gateway, &route, &e, record),
+    }
+}
+
+/// Where an answer goes.
+struct Back<'a> {
+    peer: &'a Peer,
+    /// How the caller names the gateway, where fields are to lead through it.
+    host: Option<HeaderValue>,
+    wish: Wish,
+    upgrade: Option<Upgrade>,
+}
+
+/// A provider's answer.
+fn passed(
+    gateway: &Arc<Gateway>,
+    route: &Route,
+    response: Response<abide::layer::Body<Incoming>>,
+    back: Back<'_>,
+    mut record: Record,
+) -> Response<Answer> {
+    let (mut parts, body) = response.into_parts();
+    let (attempts, waited) = (body.attempts(), body.waited());
+    record.took(attempts, waited);
+    let outcome = match body.finding().verdict.is_refusal() {
+        true => Outcome::Refused,
+        false => Outcome::Passed,
+    };
+    record.answers(parts.status, outcome);
+    let headers = &mut parts.headers;
+    let to = headers.get(UPGRADE).cloned();
+    head::of_one_hop(headers);
+    if let Some(host) = back.host.as_ref().and_then(|h| h.to_str().ok()) {
+        let to = || format!("{}://{host}", back.peer.scheme);
+        rewrite(headers, route, to);
+    }
+    if let Some(turned) = parts.extensions.remove::<TurnedAway>()
+        && outcome == Outcome::Refused
+        && !headers.contains_key(RETRY_AFTER)
+        && let Some(seconds) = of_turned(&turned, gateway.settings().advertise_cap).retry_after
+    {
+        headers.insert(RETRY_AFTER, seconds.into());
+    }
+    headers.append(VIA, gateway.via().clone());
+    headers.insert(ATTEMPTS, attempts.into());
+    headers.insert(WAITED, seconds(waited));
+    if let Some(applied) = back.wish.applied() {
+        headers.append(PREFERENCE_APPLIED, applied);
+    }
+    if let Some(upgrade) = back.upgrade {
+        upgrade.answer(gateway, &mut parts, to);
+    }
+    let idle = gateway.settings().limits.body_idle;
+    Response::from_parts(parts, Answer::passed(body, idle, record))
+}
+
+/// There is no answer to pass on.
+fn failed(
+    gateway: &Arc<Gateway>,
+    route: &Route,
+    error: &Error<crate::upstream::Failure>,
+    mut record: Record,
+) -> Response<Answer> {
+    let (problem, outcome) = match error {
+        Error::Turned(turned) => {
+            record.took(turned.refusal.attempts, turned.refusal.waited);
+            let problem = of_turned(turned, gateway.settings().advertise_cap);
+            (problem, Outcome::TurnedAway)
+        }
+        Error::Inner(failure) => (of_failure(&route.name, failure), Outcome::Failed),
+        _ => (denied::bad_path(), Outcome::Denied),
+    };
+    own(gateway, problem, outcome, record)
+}
+
+/// Seconds, to the millisecond.
+fn seconds(waited: Duration) -> HeaderValue {
+    if waited.is_zero() {
+        return HeaderValue::from_static("0");
+    }
+    let text = format!("{:.3}", waited.as_secs_f64());
+    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("0"))
+}

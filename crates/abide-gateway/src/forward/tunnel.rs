@@ -1,0 +1,115 @@
+//! `CONNECT`: a tunnel through the gateway. Its connection waits at the provider's gates like a
+//! request; inside it is whatever the two sides say, which nobody here can see, pace or repeat.
+
+use std::io;
+use std::sync::Arc;
+
+use abide::core::call::Safety;
+use abide::core::classify::{Phase, Transport, TransportKind};
+use abide::{CallError, CallOptions, Failed, Said};
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use tokio::net::TcpStream;
+
+use super::wish::Wish;
+use super::{denied, own, plain};
+use crate::answer::{of_forbidden, of_transport, of_turned};
+use crate::body::Answer;
+use crate::gateway::Gateway;
+use crate::record::{Outcome, Record};
+use crate::tunnel;
+use crate::upstream::{Forbidden, Reach, dial};
+
+/// Opens one.
+pub(super) async fn open(
+    gateway: &Arc<Gateway>,
+    mut request: Request<Incoming>,
+    mut record: Record,
+) -> Response<Answer> {
+    let uri = request.uri();
+    let place = uri
+        .authority()
+        .and_then(|a| Some((a.clone(), a.port_u16()?)));
+    let listed = gateway.governor().listed(uri);
+    let (Some((authority, port)), Some(listed)) = (place, listed) else {
+        return own(gateway, denied::no_tunnel(), Outcome::Denied, record);
+    };
+    if !listed.named && !gateway.settings().allow_unlisted {
+        let problem = denied::unlisted(authority.as_str());
+        return own(gateway, problem, Outcome::Denied, record);
+    }
+    record.is_for(gateway.meters().of(&listed.provider));
+    let reach = match listed.configured {
+        true => Reach::Anywhere,
+        false => Reach::Public,
+    };
+    let wish = Wish::of(request.headers(), gateway.keys());
+    let mut options = CallOptions::default();
+    // What is sent in it may be anything: it is opened once.
+    (options.safety, options.attempts) = (Some(Safety::Write), Some(1));
+    options.urgency = wish.urgency();
+    options.fair = wish.fair;
+    options.patience = wish.wait.map(Into::into);
+    let within = gateway.settings().limits.connect;
+    let connected = gateway
+        .governor()
+        .call_with(&listed.provider, &options, |_| {
+            let host = authority.host();
+            async move {
+                let dialled = dial(host, port, reach, within).await;
+                dialled.map_err(|e| {
+                    // Where its name leads says nothing of how it is.
+                    let said = match Forbidden::in_error(&e) {
+                        Some(_) => Said::client_error(),
+                        None => Said::failed(transport(&e)),
+                    };
+                    Failed::new(e, said)
+                })
+            }
+        });
+    match connected.await {
+        Ok(socket) => opened(gateway, &mut request, socket, record),
+        Err(CallError::Failed { error, turned }) => {
+            record.took(turned.refusal.attempts, turned.refusal.waited);
+            let problem = match Forbidden::in_error(&error) {
+                Some(forbidden) => of_forbidden(&listed.provider, forbidden),
+                None => of_transport(&listed.provider, Some(&transport(&error))),
+            };
+            own(gateway, problem, Outcome::Failed, record)
+        }
+        Err(e) => {
+            let turned = e.turned();
+            record.took(turned.refusal.attempts, turned.refusal.waited);
+            let problem = of_turned(turned, gateway.settings().advertise_cap);
+            own(gateway, problem, Outcome::TurnedAway, record)
+        }
+    }
+}
+
+fn opened(
+    gateway: &Arc<Gateway>,
+    request: &mut Request<Incoming>,
+    socket: TcpStream,
+    record: Record,
+) -> Response<Answer> {
+    tunnel::join_to(gateway, hyper::upgrade::on(request), socket);
+    let answer = Response::new(bytes::Bytes::new());
+    debug_assert_eq!(
+        answer.status(),
+        StatusCode::OK,
+        "a tunnel begins with a 2xx"
+    );
+    plain(answer, Outcome::Passed, record)
+}
+
+fn transport(e: &io::Error) -> Transport {
+    let kind = match e.kind() {
+        io::ErrorKind::TimedOut => Some(TransportKind::Timeout),
+        _ => abide::transport_kind(e),
+    };
+    Transport {
+        phase: Phase::Connect,
+        // The name was looked up by the same call, and its failures are no I/O errors of a kind.
+        kind: kind.unwrap_or(TransportKind::Dns),
+    }
+}
