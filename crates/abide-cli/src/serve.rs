@@ -1,47 +1,49 @@
 //! `abide serve`: the gateway for programs in any language.
 
 use std::fs::OpenOptions;
-use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use abide_config::{Config, Setup, Use};
-use abide_gateway::settings::{Settings, Upstream};
-use abide_gateway::{Format, Gateway, Log, Serving};
+use abide_config::{Flag, GatewayPolicy, Setup, Use};
+use abide_gateway::settings::Settings;
+use abide_gateway::{Format, Gateway, Listener, Log, Serving};
 use anyhow::Context;
 
 use crate::exit::{Exit, Usage};
 use crate::state::State;
 
-/// Threads where nobody said how many: two are plenty for what people ask of APIs, and one of them
-/// alone hands on more than ten thousand requests a second.
-const THREADS: usize = 2;
-
 /// Serve programs in any language: point their base URL at it
 ///
 /// A request for http://127.0.0.1:4180/github/repos/rust-lang/rust is held, paced and repeated as
-/// abide does, and answered as GitHub answers it. All who use it share one set of holds.
+/// abide does, and answered as GitHub answers it. All who use it share one set of holds. Whatever
+/// `[gateway]` of abide.toml says may be given by a variable too (ABIDE_GATEWAY_LISTEN).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where to listen
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4180")]
-    listen: SocketAddr,
+    /// Where to listen: an address and port, or unix:/PATH [default: 127.0.0.1:4180]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
     /// A provider of your own and where it is asked, as shop=https://api.shop.example/v1
     #[arg(long, value_name = "NAME=URL")]
     upstream: Vec<String>,
-    /// Worker threads [default: 2, or as many as there are processors]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-    /// Where the access log goes; - is the terminal [default: -]
+    /// Let it be used as a proxy to hosts that nothing names
+    #[arg(long)]
+    allow_unlisted: bool,
+    /// A file with the token that callers must show
     #[arg(long, value_name = "FILE")]
-    access_log: Option<PathBuf>,
-    /// How a line of the access log looks
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    log_format: LogFormat,
-    /// Write one success of so many into the access log; refusals are always written
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    log_sample: u32,
+    client_token_file: Option<String>,
+    /// Worker threads [default: 2, at most one a processor]
+    #[arg(long, value_name = "N")]
+    threads: Option<String>,
+    /// Where the access log goes: a file, - for the standard output, none [default: -]
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<String>,
+    /// How a line of the access log looks: text or json [default: text]
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<String>,
+    /// Write one success of so many into the access log; refusals are always written [default: 1]
+    #[arg(long, value_name = "N")]
+    log_sample: Option<String>,
     /// The folder of the state, :memory: for none [default: the platform's]
     #[arg(long, env = "ABIDE_STATE", value_name = "DIR")]
     state: Option<PathBuf>,
@@ -50,28 +52,30 @@ pub(crate) struct Args {
     config: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum LogFormat {
-    Json,
-    Text,
-}
-
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let setup = setup(args)?;
+    let told = setup.config().gateway();
+    let settings = Settings::read(setup.config()).map_err(usage)?;
+    let mut listener = Listener::bind(&told.listen).map_err(usage)?;
+    listener = match (&told.tls_cert, &told.tls_key) {
+        (Some(cert), Some(key)) => listener.with_tls(cert, key).map_err(usage)?,
+        (None, None) => listener,
+        _ => {
+            return Err(Usage("gateway.tls_cert and gateway.tls_key need each other".into()).into());
+        }
+    };
     let state = State::open(args.state.as_deref(), false)?;
     let governor = setup.governor().store(Arc::new(state.store)).build()?;
     let call = setup.config().call(Use::Call, None);
-    let gateway = Gateway::new(settings(setup.config())?, governor, call, log(args)?)?;
-    let gateway = Arc::new(gateway);
-    let listener = TcpListener::bind(args.listen)
-        .with_context(|| format!("{} cannot be listened on", args.listen))?;
-    let address = listener.local_addr()?;
+    let gateway = Arc::new(Gateway::new(settings, governor, call, log(&told)?)?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("the async runtime cannot start")?;
-    let serving = Serving::start(&gateway, &listener, threads(args))?;
-    eprintln!("abide: listening on http://{address}; try http://{address}/github/rate_limit");
+    let there = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let serving = Serving::start(&gateway, &listener, told.threads.min(there))?;
+    let url = listener.url();
+    eprintln!("abide: listening on {url}; try {url}/github/rate_limit");
     runtime.block_on(async {
         let looking = gateway.governor().keep_looking();
         stopped().await;
@@ -88,54 +92,70 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         .governor()
         .save()
         .context("what was learned could not be saved")?;
+    // Whoever waits for a worker that does not end would wait for ever.
+    runtime.shutdown_background();
     Ok(Exit::Done)
 }
 
+fn usage(why: impl std::fmt::Display) -> anyhow::Error {
+    Usage(why.to_string()).into()
+}
+
 fn setup(args: &Args) -> anyhow::Result<Setup> {
-    let mut config = crate::config::load(args.config.as_deref(), Vec::new())?;
+    let mut config = crate::config::load(args.config.as_deref(), flags(args))?;
     for told in &args.upstream {
         let flag = format!("--upstream {told}");
         let Some((name, url)) = told.split_once('=') else {
-            return Err(Usage(format!("{flag}: expected NAME=URL")).into());
+            return Err(usage(format!("{flag}: expected NAME=URL")));
         };
         config
             .set_upstream(name, url, &flag)
-            .map_err(|why| Usage(format!("{flag}: {why}")))?;
+            .map_err(|why| usage(format!("{flag}: {why}")))?;
     }
     let catalogue = crate::catalogue::load(None, &config)?;
     crate::config::setup(config, catalogue, Use::Call)
 }
 
-fn settings(config: &Config) -> anyhow::Result<Settings> {
-    let mut settings = Settings::default();
-    for (name, upstream) in config.upstreams() {
-        let base = upstream.url().as_str().parse();
-        let base = base.with_context(|| format!("the upstream of {name}"))?;
-        settings.upstreams.push(Upstream::new(name, base));
-    }
-    Ok(settings)
+fn flags(args: &Args) -> Vec<Flag> {
+    let unlisted = args.allow_unlisted.then(|| "true".to_owned());
+    let told = [
+        ("--listen", "gateway.listen", &args.listen),
+        ("--allow-unlisted", "gateway.allow_unlisted", &unlisted),
+        (
+            "--client-token-file",
+            "gateway.client_token_file",
+            &args.client_token_file,
+        ),
+        ("--threads", "gateway.threads", &args.threads),
+        ("--access-log", "gateway.access_log", &args.access_log),
+        ("--log-format", "gateway.log_format", &args.log_format),
+        ("--log-sample", "gateway.log_sample", &args.log_sample),
+    ];
+    let flag = |(name, key, value): (&str, &'static str, &Option<String>)| {
+        Some(Flag {
+            name: name.to_owned(),
+            key,
+            value: value.clone()?,
+        })
+    };
+    told.into_iter().filter_map(flag).collect()
 }
 
-fn log(args: &Args) -> anyhow::Result<Log> {
-    let format = match args.log_format {
-        LogFormat::Json => Format::Json,
-        LogFormat::Text => Format::Text,
+fn log(told: &GatewayPolicy) -> anyhow::Result<Log> {
+    let format = match told.log_json {
+        true => Format::Json,
+        false => Format::Text,
     };
-    let path = args.access_log.as_ref().filter(|p| p.as_os_str() != "-");
-    let log = match path {
-        None => Log::to(std::io::stdout(), format, args.log_sample),
+    let log = match told.access_log.as_deref() {
+        None => Ok(Log::none()),
+        Some("-") => Log::to(std::io::stdout(), format, told.log_sample),
         Some(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);
-            let what = || format!("the access log {} cannot be written", path.display());
-            Log::to(file.with_context(what)?, format, args.log_sample)
+            let what = || format!("the access log {path} cannot be written");
+            Log::to(file.with_context(what)?, format, told.log_sample)
         }
     };
     log.context("the access log cannot begin")
-}
-
-fn threads(args: &Args) -> usize {
-    let there = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    args.threads.map_or(there.min(THREADS), NonZeroUsize::get)
 }
 
 /// Whoever runs it wants it to end.

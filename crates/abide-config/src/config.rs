@@ -70,6 +70,7 @@ impl Config {
             .or_else(|| provider?.layer.get(key))
             .or_else(|| self.sections.fetch.get(key).filter(|_| fetch))
             .or_else(|| self.sections.defaults.get(key))
+            .or_else(|| self.sections.gateway.get(key))
             .or_else(|| known?.get(key));
         let (value, origin) = match found {
             Some((value, origin)) => (value, origin),

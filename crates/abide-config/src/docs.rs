@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::knob::Knob;
 use crate::table::KNOBS;
+use crate::table_gateway::GATEWAY;
 
 const HEAD: &str = "\
 # Policy: every knob, its default, and why
@@ -19,7 +20,8 @@ prints what is in force and where each value comes from.
 Durations need a unit (`250ms`, `30s`, `2m 13s`, `31d`), sizes too (`64KiB`, `10MB`); rates are
 written `50/s`, `1/10s`, `100/2s`. In variables and flags, lists are separated by commas. Beside
 the knobs, a provider's section has `hosts`: the hosts by which it is recognised
-(`\"api.example.org\"`, `\"*.example.org\"`, `\"localhost:8080\"`).
+(`\"api.example.org\"`, `\"*.example.org\"`, `\"localhost:8080\"`), and `upstream`: where the gateway
+asks it (`\"https://api.example.org/v1\"`).
 
 [parameters.md](parameters.md) says which key stands for a parameter of a program that kept to
 limits by itself so far.
@@ -48,6 +50,7 @@ pub fn docs() -> String {
         "Only in `[fetch]`",
         KNOBS.iter().filter(|k| k.fetch_only),
     );
+    table(&mut out, "Only in `[gateway]`", GATEWAY.iter());
     out.push_str(NOT_OFFERED);
     out
 }
@@ -64,6 +67,6 @@ fn table(out: &mut String, title: &str, knobs: impl Iterator<Item = &'static Kno
             let _ = write!(default, ", in a run `{}`", k.default_value(true));
         }
         let takes = k.kind.expected();
-        let _ = writeln!(out, "| `{}` | {takes} | {default} | {} |", k.key, k.why);
+        let _ = writeln!(out, "| `{}` | {takes} | {default} | {} |", k.shown(), k.why);
     }
 }

@@ -14,7 +14,7 @@ use crate::kind::Raw;
 use crate::knob::Knob;
 use crate::layer::Layer;
 use crate::lookup::meant;
-use crate::table::KNOBS;
+use crate::table_gateway::PREFIX;
 use crate::upstream::{UPSTREAM, Upstream};
 use abide_profile::Host;
 
@@ -70,6 +70,7 @@ impl File {
 pub(crate) struct Sections {
     pub(crate) defaults: Layer,
     pub(crate) fetch: Layer,
+    pub(crate) gateway: Layer,
     pub(crate) providers: BTreeMap<String, Provider>,
     /// Profiles of the user's own: their text, and where they begin.
     pub(crate) profiles: BTreeMap<String, (String, Origin)>,
@@ -96,6 +97,7 @@ impl Provider {
 enum Place {
     Defaults,
     Fetch,
+    Gateway,
     Provider,
 }
 
@@ -134,22 +136,23 @@ impl Reader<'_> {
             match (key.get_ref().as_ref(), table) {
                 ("defaults", Some(t)) => self.knobs(t, "", Place::Defaults, &mut out.defaults),
                 ("fetch", Some(t)) => self.knobs(t, "", Place::Fetch, &mut out.fetch),
+                ("gateway", Some(t)) => self.knobs(t, PREFIX, Place::Gateway, &mut out.gateway),
                 ("providers", Some(t)) => self.providers(t, out),
                 ("profiles", Some(t)) => self.profiles(t, out),
-                (name @ ("defaults" | "fetch" | "profiles" | "providers"), None) => {
+                (name @ ("defaults" | "fetch" | "gateway" | "profiles" | "providers"), None) => {
                     let message = format!("expected a section [{name}], found a value");
                     self.fail(&value.span(), message, None);
                 }
                 (name, _) => {
-                    let sections = ["defaults", "fetch", "profiles", "providers"];
+                    let sections = ["defaults", "fetch", "gateway", "profiles", "providers"];
                     let help = match meant(name, sections) {
                         Some(near) => Some(format!("did you mean [{near}]?")),
                         None if Knob::find(name).is_some() => {
                             Some("it belongs into a section, as [defaults]".to_owned())
                         }
                         None => Some(
-                            "there are [defaults], [fetch], [providers.NAME] and \
-                                 [profiles.NAME]"
+                            "there are [defaults], [fetch], [gateway], [providers.NAME] \
+                             and [profiles.NAME]"
                                 .to_owned(),
                         ),
                     };
@@ -266,13 +269,17 @@ impl Reader<'_> {
                 continue;
             }
             let inside = format!("{name}.");
-            let is_group = KNOBS.iter().any(|k| k.key.starts_with(&inside));
+            let is_group = Knob::all().any(|k| k.key.starts_with(&inside));
             match (Knob::find(&name), value.get_ref()) {
                 (None, DeValue::Table(t)) if is_group => self.knobs(t, &inside, place, out),
                 (None, _) => self.unknown(&name, &key.span(), place),
                 (Some(k), _) if k.fetch_only && place != Place::Fetch => {
                     let help = Some("put it into [fetch]".to_owned());
                     self.fail(&key.span(), format!("{name} is a bulk run's alone"), help);
+                }
+                (Some(k), _) if k.is_gateways() && place != Place::Gateway => {
+                    let help = Some("put it into [gateway]".to_owned());
+                    self.fail(&key.span(), format!("{name} is the gateway's"), help);
                 }
                 (Some(k), _) if k.shared && place == Place::Provider => {
                     let help = Some("put it into [defaults]".to_owned());
@@ -297,13 +304,14 @@ impl Reader<'_> {
     }
 
     fn unknown(&mut self, name: &str, span: &Range<usize>, place: Place) {
-        let known = KNOBS
-            .iter()
-            .filter(|k| place == Place::Fetch || !k.fetch_only);
+        let known = Knob::all()
+            .filter(|k| place == Place::Fetch || !k.fetch_only)
+            .filter(|k| k.is_gateways() == (place == Place::Gateway));
         let own = OF_PROVIDERS.iter().filter(|_| place == Place::Provider);
         let near = meant(name, known.map(|k| k.key).chain(own.copied()));
-        let help = near.map(|near| format!("did you mean {near:?}?"));
-        self.fail(span, format!("unknown key {}", short(name)), help);
+        let shown = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_owned();
+        let help = near.map(|near| format!("did you mean {:?}?", shown(&near)));
+        self.fail(span, format!("unknown key {}", short(&shown(name))), help);
     }
 }
 

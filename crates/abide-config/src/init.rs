@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::knob::Knob;
 use crate::table::KNOBS;
+use crate::table_gateway::GATEWAY;
 
 /// Lines of comments are broken here.
 const WIDTH: usize = 90;
@@ -44,6 +45,10 @@ pub fn init() -> String {
             entry(&mut out, knob, true);
         }
     }
+    out.push_str("# The gateway (`abide serve`).\n[gateway]\n\n");
+    for knob in GATEWAY {
+        entry(&mut out, knob, false);
+    }
     out.push_str(PROVIDER);
     out
 }
@@ -53,7 +58,7 @@ fn entry(out: &mut String, knob: &Knob, fetch: bool) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "# {line}");
     }
-    let (key, value) = (knob.key, knob.default_value(fetch));
+    let (key, value) = (knob.shown(), knob.default_value(fetch));
     let _ = writeln!(out, "# {key} = {value}\n");
 }
 

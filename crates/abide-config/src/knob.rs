@@ -1,6 +1,7 @@
 //! What a knob is.
 
 use crate::kind::Kind;
+use crate::table_gateway::PREFIX;
 
 /// One thing that may be set.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +24,16 @@ pub struct Knob {
 }
 
 impl Knob {
+    /// It is of the gateway: it stands in `[gateway]` alone.
+    pub fn is_gateways(&self) -> bool {
+        self.key.starts_with(PREFIX)
+    }
+
+    /// Its name in its section.
+    pub fn shown(&self) -> &'static str {
+        self.key.strip_prefix(PREFIX).unwrap_or(self.key)
+    }
+
     /// The environment variable that sets it: `ABIDE_WAIT_MAX`.
     pub fn env(&self) -> String {
         env_name(self.key)

@@ -10,7 +10,6 @@ use crate::kind::Raw;
 use crate::knob::Knob;
 use crate::layer::Layer;
 use crate::lookup::meant;
-use crate::table::KNOBS;
 
 /// Variables that begin like ours and are none of the knobs.
 const OTHER_VARIABLES: [&str; 5] = [
@@ -50,7 +49,7 @@ impl Config {
         if let Some(file) = file {
             config.sections = file::read(file, &mut errors);
         }
-        let by_env: BTreeMap<String, &'static Knob> = KNOBS.iter().map(|k| (k.env(), k)).collect();
+        let by_env: BTreeMap<String, &'static Knob> = Knob::all().map(|k| (k.env(), k)).collect();
         for (name, value) in env {
             if !name.starts_with("ABIDE_") || value.trim().is_empty() {
                 continue;

@@ -6,12 +6,18 @@ use std::sync::OnceLock;
 use crate::kind::Raw;
 use crate::knob::Knob;
 use crate::table::KNOBS;
+use crate::table_gateway::GATEWAY;
 use crate::value::Value;
 
 impl Knob {
     /// The knob of a name.
     pub fn find(key: &str) -> Option<&'static Self> {
-        KNOBS.iter().find(|k| k.key == key)
+        Self::all().find(|k| k.key == key)
+    }
+
+    /// Every knob, those of the gateway last.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        KNOBS.iter().chain(GATEWAY)
     }
 
     /// Its default in a call or in a bulk run.
@@ -37,7 +43,7 @@ fn defaults() -> &'static Defaults {
             let run = run.unwrap_or_else(|| call.clone());
             (k.key, (call, run))
         };
-        KNOBS.iter().map(pair).collect()
+        Knob::all().map(pair).collect()
     })
 }
 
@@ -74,7 +80,7 @@ mod tests {
 
     #[test]
     fn every_default_is_of_its_kind() {
-        for k in KNOBS {
+        for k in Knob::all() {
             for text in [Some(k.default), k.fetch_default].into_iter().flatten() {
                 let raw = Raw::Plain(text.to_owned());
                 assert!(k.kind.read(&raw).is_some(), "{}: {text:?}", k.key);
@@ -84,8 +90,8 @@ mod tests {
 
     #[test]
     fn no_key_is_another_keys_beginning_and_none_comes_twice() {
-        for a in KNOBS {
-            for b in KNOBS {
+        for a in Knob::all() {
+            for b in Knob::all() {
                 assert!(
                     !b.key.starts_with(&format!("{}.", a.key)),
                     "{} {}",
@@ -94,13 +100,13 @@ mod tests {
                 );
             }
             assert_eq!(
-                KNOBS.iter().filter(|b| b.key == a.key).count(),
+                Knob::all().filter(|b| b.key == a.key).count(),
                 1,
                 "{}",
                 a.key
             );
             assert_eq!(
-                KNOBS.iter().filter(|b| b.env() == a.env()).count(),
+                Knob::all().filter(|b| b.env() == a.env()).count(),
                 1,
                 "{}",
                 a.key
@@ -110,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_knob_says_why_in_a_sentence() {
-        for k in KNOBS {
+        for k in Knob::all() {
             assert!(k.why.ends_with('.') && k.why.len() > 30, "{}", k.key);
         }
     }

@@ -6,6 +6,8 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::config::{Config, Effective, Use};
 use crate::table::KNOBS;
+use crate::table_gateway::GATEWAY;
+use crate::value::Value;
 
 /// The sections in which the effective values are shown: a provider's only where they differ
 /// from those of a call, and a run's likewise.
@@ -26,6 +28,9 @@ fn sections(config: &Config) -> Vec<(String, Option<&str>, Vec<Effective<'_>>)> 
             all(Use::Fetch, None).filter(differs).collect(),
         ),
     ];
+    let gateway = |k: &'static crate::Knob| config.effective(Use::Call, None, k.key);
+    let gateway = GATEWAY.iter().filter_map(gateway).collect();
+    sections.push(("gateway".to_owned(), None, gateway));
     for name in config.providers() {
         let layer = &config.sections.providers[name].layer;
         let known = config.known.get(name);
@@ -41,6 +46,19 @@ fn sections(config: &Config) -> Vec<(String, Option<&str>, Vec<Effective<'_>>)> 
     sections
 }
 
+/// A token is nobody's business who looks over a shoulder.
+fn secret(e: &Effective<'_>) -> bool {
+    let token = ["gateway.admin_token", "gateway.client_token"];
+    token.contains(&e.knob.key) && *e.value != Value::Word("none")
+}
+
+fn secretly(e: &Effective<'_>) -> String {
+    match secret(e) {
+        true => "\"…\"".to_owned(),
+        false => e.value.to_string(),
+    }
+}
+
 /// The policy in force as TOML, every value with its origin in a comment.
 pub fn show(config: &Config) -> String {
     let mut out = String::new();
@@ -50,10 +68,13 @@ pub fn show(config: &Config) -> String {
         if let Some(name) = provider {
             let hosts: Vec<_> = config.hosts(name).map(|h| format!("\"{h}\"")).collect();
             let _ = writeln!(out, "hosts = [{}]", hosts.join(", "));
+            if let Some((_, upstream)) = config.upstreams().find(|(n, _)| *n == name) {
+                let _ = writeln!(out, "upstream = \"{}\"", upstream.url());
+            }
         }
         let lines: Vec<_> = values
             .iter()
-            .map(|e| (format!("{} = {}", e.knob.key, e.value), e.origin))
+            .map(|e| (format!("{} = {}", e.knob.shown(), secretly(e)), e.origin))
             .collect();
         let widths = lines.iter().map(|(l, _)| l.chars().count());
         let width = widths.filter(|w| *w <= 40).max().unwrap_or(0);
@@ -80,10 +101,13 @@ pub fn show_json(config: &Config) -> Json {
         }
         for e in values {
             let entry = json!({
-                "value": e.value.to_json(),
+                "value": match secret(&e) {
+                    true => "…".into(),
+                    false => e.value.to_json(),
+                },
                 "origin": e.origin.to_string(),
             });
-            section.insert(e.knob.key.to_owned(), entry);
+            section.insert(e.knob.shown().to_owned(), entry);
         }
         match provider {
             Some(name) => providers.insert(name.to_owned(), section.into()),

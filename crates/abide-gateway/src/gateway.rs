@@ -11,8 +11,9 @@ use http::header::HeaderValue;
 use tokio_util::task::TaskTracker;
 
 use crate::body::Copies;
+use crate::door::Callers;
 use crate::life::Life;
-use crate::record::{Log, Meters};
+use crate::record::{Books, Log, Meters};
 use crate::route::{BadBase, Routes};
 use crate::settings::Settings;
 use crate::upstream::{Failure, Reach, Upstream, read};
@@ -49,10 +50,10 @@ pub struct Gateway {
     governor: Governor,
     routes: Routes,
     layer: Layer<Copies, By<fn(&Failure) -> Option<Read>>>,
-    meters: Meters,
-    log: Log,
+    books: Arc<Books>,
     life: Life,
     tunnels: TaskTracker,
+    callers: Callers,
     /// Its name in `Via`, with a part that no other gateway has: loops are seen by it.
     pseudonym: String,
     via: HeaderValue,
@@ -83,20 +84,22 @@ impl Gateway {
         let via = HeaderValue::try_from(format!("1.1 {pseudonym}")).map_err(|_| bad())?;
         let routes = Routes::new(Arc::clone(governor.catalogue()), &settings.upstreams)
             .map_err(|(provider, what)| GatewayError::Base { provider, what })?;
+        let callers = Callers::new(&settings.limits);
         let read: fn(&Failure) -> Option<Read> = read;
         let layer = Layer::new(governor.clone())
             .call(call)
             .repeating_by(Copies)
             .failures(read);
+        let books = Books::new(Arc::clone(governor.clock()), log);
         Ok(Self {
             settings,
             governor,
             routes,
             layer,
-            meters: Meters::default(),
-            log,
+            books: Arc::new(books),
             life: Life::default(),
             tunnels: TaskTracker::new(),
+            callers,
             pseudonym,
             via,
             keys: RandomState::new(),
@@ -117,7 +120,7 @@ impl Gateway {
 
     /// Writes what is left of the access log.
     pub fn close(&self) {
-        self.log.close();
+        self.books.log().close();
     }
 
     /// The governor behind it.
@@ -133,12 +136,16 @@ impl Gateway {
         &self.routes
     }
 
-    pub(crate) const fn meters(&self) -> &Meters {
-        &self.meters
+    pub(crate) fn meters(&self) -> &Meters {
+        self.books.meters()
     }
 
-    pub(crate) const fn log(&self) -> &Log {
-        &self.log
+    pub(crate) const fn books(&self) -> &Arc<Books> {
+        &self.books
+    }
+
+    pub(crate) const fn callers(&self) -> &Callers {
+        &self.callers
     }
 
     /// Connections that are no HTTP any more.

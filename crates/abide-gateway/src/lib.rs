@@ -8,6 +8,7 @@
 mod access;
 mod answer;
 mod body;
+mod door;
 mod forward;
 mod gateway;
 mod inside;
@@ -20,6 +21,7 @@ mod tunnel;
 mod upstream;
 
 pub use access::{Access, Secret};
+pub use door::Listener;
 pub use gateway::{Gateway, GatewayError};
 pub use record::{Format, Log};
 pub use route::BadBase;

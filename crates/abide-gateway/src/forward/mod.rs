@@ -45,7 +45,7 @@ pub(crate) async fn forward(
 ) -> Response<Answer> {
     let uri = request.uri();
     let path = uri.path();
-    let mut record = Record::begin(gateway, peer.address, request.method(), path);
+    let mut record = Record::begin(gateway.books(), peer.address, request.method(), path);
     // A server must take its own address in full, too; it has no path of ours then.
     let proxied = uri.authority().is_some()
         && !path.starts_with(inside::PREFIX)

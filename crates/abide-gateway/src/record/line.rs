@@ -8,7 +8,7 @@ use super::log::Format;
 
 /// Writes it. Writing to a string cannot fail.
 pub(super) fn write(out: &mut String, format: Format, record: &Record, took: Duration) {
-    let at = record.gateway.governor().clock().wall();
+    let at = record.books.clock.wall();
     let provider = record.provider.as_ref().map_or("-", |p| p.name());
     let (status, outcome) = (
         record.status.map_or(0, |s| s.as_u16()),

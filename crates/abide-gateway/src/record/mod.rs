@@ -12,16 +12,42 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use abide::clock::Clock;
 use abide::core::Instant;
 use http::{Method, StatusCode};
 
 pub use self::log::{Format, Log};
 pub(crate) use self::meters::{BOUNDS, Histogram, Meters, Outcome, Provider};
-use crate::gateway::Gateway;
+
+/// What all requests are written down in.
+#[derive(Debug)]
+pub(crate) struct Books {
+    clock: Arc<dyn Clock>,
+    log: Log,
+    meters: Meters,
+}
+
+impl Books {
+    pub(crate) fn new(clock: Arc<dyn Clock>, log: Log) -> Self {
+        Self {
+            clock,
+            log,
+            meters: Meters::default(),
+        }
+    }
+
+    pub(crate) const fn log(&self) -> &Log {
+        &self.log
+    }
+
+    pub(crate) const fn meters(&self) -> &Meters {
+        &self.meters
+    }
+}
 
 /// One request, from its head to its answer's last byte.
 pub(crate) struct Record {
-    gateway: Arc<Gateway>,
+    books: Arc<Books>,
     began: Instant,
     client: Option<IpAddr>,
     method: Method,
@@ -39,14 +65,14 @@ pub(crate) struct Record {
 impl Record {
     /// A request has come.
     pub(crate) fn begin(
-        gateway: &Arc<Gateway>,
+        books: &Arc<Books>,
         client: Option<IpAddr>,
         method: &Method,
         path: &str,
     ) -> Self {
         Self {
-            began: gateway.governor().clock().now(),
-            gateway: Arc::clone(gateway),
+            began: books.clock.now(),
+            books: Arc::clone(books),
             client,
             method: method.clone(),
             path: path.into(),
@@ -89,11 +115,11 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        let took = self.gateway.governor().clock().now().since(self.began);
+        let took = self.books.clock.now().since(self.began);
         if let Some(provider) = &self.provider {
             provider.ends(self.outcome, took, self.waited);
         }
-        let log = self.gateway.log();
+        let log = &self.books.log;
         if log.wants(self.outcome) {
             log.write(|out, format| line::write(out, format, self, took));
         }

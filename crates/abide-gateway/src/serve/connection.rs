@@ -8,14 +8,39 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsAcceptor;
 
 use super::guarded::Guarded;
 use crate::forward::{Peer, forward};
 use crate::gateway::{Gateway, Ways};
 use crate::life::drains;
 
-pub(super) async fn serve(gateway: Arc<Gateway>, ways: Ways, socket: TcpStream, peer: Peer) {
+/// Agrees on TLS first, where that is spoken.
+pub(super) async fn begin<T>(
+    gateway: Arc<Gateway>,
+    ways: Ways,
+    socket: T,
+    peer: Peer,
+    tls: Option<TlsAcceptor>,
+) where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Some(tls) = tls else {
+        return serve(gateway, ways, socket, peer).await;
+    };
+    let within = gateway.settings().limits.head_read;
+    match tokio::time::timeout(within, tls.accept(socket)).await {
+        Ok(Ok(socket)) => serve(gateway, ways, socket, peer).await,
+        Ok(Err(e)) => tracing::debug!(error = %e, "no TLS could be agreed on with a caller"),
+        Err(_) => tracing::debug!("a caller took too long to agree on TLS"),
+    }
+}
+
+async fn serve<T>(gateway: Arc<Gateway>, ways: Ways, socket: T, peer: Peer)
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let mut phase = gateway.life().watch();
     let socket = Guarded::new(socket, gateway.settings().limits.body_idle);
     let mut builder = auto::Builder::new(TokioExecutor::new());

@@ -6,13 +6,13 @@ mod strict;
 mod worker;
 
 use std::io;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use tokio::sync::Barrier;
 
+use crate::door::Listener;
 use crate::gateway::{Gateway, GatewayError};
 use crate::life::Phase;
 
@@ -33,6 +33,12 @@ pub enum ServeError {
     /// What was said of it does not make sense.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
+    /// Anybody could use it.
+    #[error(
+        "{0} can be reached from other machines: say who may use it by gateway.client_token or \
+         gateway.allow_from"
+    )]
+    Open(String),
     /// A worker cannot be started, or came to an end.
     #[error("a worker: {0}")]
     Worker(#[from] io::Error),
@@ -42,13 +48,16 @@ impl Serving {
     /// Begins to serve whoever connects to `listener`, on so many threads.
     ///
     /// # Errors
-    /// When TLS or a thread cannot be set up.
+    /// When others than this machine's programs could come in and nobody said who may; when TLS or a
+    /// thread cannot be set up.
     pub fn start(
         gateway: &Arc<Gateway>,
-        listener: &TcpListener,
+        listener: &Listener,
         threads: usize,
     ) -> Result<Self, ServeError> {
-        listener.set_nonblocking(true)?;
+        if listener.is_off_loopback() && gateway.settings().access.is_open() {
+            return Err(ServeError::Open(listener.url()));
+        }
         let threads = threads.max(1);
         let together = Arc::new(Barrier::new(threads));
         let mut workers = Vec::new();

@@ -2,15 +2,15 @@
 //! to another, so twice the threads cost no more for each request.
 
 use std::io;
-use std::net::TcpListener as Listener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 use super::connection;
+use crate::door::{Listener, Socket};
 use crate::forward::Peer;
 use crate::gateway::{Gateway, Ways};
 use crate::life::drains;
@@ -40,16 +40,18 @@ pub(super) fn run(
 
 async fn accept(gateway: &Arc<Gateway>, ways: Ways, listener: Listener) -> io::Result<()> {
     let mut phase = gateway.life().watch();
-    let listener = TcpListener::from_std(listener)?;
+    let (scheme, tls) = (listener.scheme(), listener.tls);
+    let tls = tls.map(TlsAcceptor::from);
+    let door = listener.door.open()?;
     let mut connections = JoinSet::new();
     loop {
         // Those that ended are let go as they end.
         while connections.try_join_next().is_some() {}
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = gateway.callers().next(&door) => accepted,
             () = drains(&mut phase) => break,
         };
-        let (socket, address) = match accepted {
+        let (socket, address, place) = match accepted {
             Ok(accepted) => accepted,
             Err(e) if is_callers(&e) => continue,
             Err(e) => {
@@ -58,16 +60,18 @@ async fn accept(gateway: &Arc<Gateway>, ways: Ways, listener: Listener) -> io::R
                 continue;
             }
         };
-        // Without it answers wait for acknowledgements; one that cannot be set is slow, not wrong.
-        let _ = socket.set_nodelay(true);
-        let peer = Peer {
-            address: Some(address.ip().to_canonical()),
-            scheme: "http",
-        };
-        let (gateway, ways) = (Arc::clone(gateway), ways.clone());
-        connections.spawn(connection::serve(gateway, ways, socket, peer));
+        let peer = Peer { address, scheme };
+        let (gateway, ways, tls) = (Arc::clone(gateway), ways.clone(), tls.clone());
+        connections.spawn(async move {
+            let _place = place;
+            match socket {
+                Socket::Tcp(socket) => connection::begin(gateway, ways, socket, peer, tls).await,
+                #[cfg(unix)]
+                Socket::Unix(socket) => connection::begin(gateway, ways, socket, peer, tls).await,
+            }
+        });
     }
-    drop(listener);
+    drop(door);
     while connections.join_next().await.is_some() {}
     Ok(())
 }

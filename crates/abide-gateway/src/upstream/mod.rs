@@ -40,6 +40,7 @@ impl Upstream {
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits.pool_idle)
+            .pool_max_idle_per_host(limits.pool_size)
             .timer(TokioTimer::new())
             .build(connect::connector(limits, reach)?);
         Ok(Self {

@@ -1,7 +1,10 @@
 //! What a gateway is told: plain values, read from wherever their owner likes.
 
+mod read;
+
 use std::time::Duration;
 
+pub use self::read::BadSetting;
 use crate::access::Access;
 
 /// How a gateway behaves. What holds for each provider is the governor's.
@@ -44,6 +47,14 @@ pub struct Limits {
     pub connect: Duration,
     /// From a request to the head of its answer. Default 120 s: reports take a minute.
     pub head: Duration,
+    /// Connections of callers in all; who comes beyond waits to be accepted. Default 20,000: each
+    /// costs up to 20 KiB.
+    pub connections: usize,
+    /// Connections of one address; those beyond are closed. Default none: on one machine all callers
+    /// have the same.
+    pub connections_per_client: Option<usize>,
+    /// Unused connections kept to each host. Default 256: more than a provider lets one client have.
+    pub pool_size: usize,
     /// An unused connection to a provider. Default 60 s: below what most servers allow.
     pub pool_idle: Duration,
     /// How long work is still taken after it was said that none is wanted. Default none: alone on a
@@ -66,6 +77,9 @@ impl Default for Limits {
             body_idle: Duration::from_secs(60),
             connect: Duration::from_secs(10),
             head: Duration::from_secs(120),
+            connections: 20_000,
+            connections_per_client: None,
+            pool_size: 256,
             pool_idle: Duration::from_secs(60),
             leave: Duration::ZERO,
             drain: Duration::from_secs(20),
