@@ -4,6 +4,7 @@ use abide_core::Verdict;
 use abide_core::call::{Call, Plan, Safety};
 use abide_core::classify::{RequestView, Transport};
 use abide_core::refusal::Refusal;
+use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, Method, StatusCode, Uri};
 
 use super::{Options, Told};
@@ -20,8 +21,8 @@ pub(super) struct Talk {
     admission: Admission,
     call: Call,
     method: Method,
-    /// For its path, which rules look at.
-    uri: Uri,
+    /// Rules look at it.
+    path: Option<PathAndQuery>,
     accepts_json: bool,
 }
 
@@ -57,9 +58,9 @@ impl Talk {
         admission.fair = options.fair;
         admission.paced = shard.paces(place.path);
         Some(Self {
-            accepts_json: accepts_json(request.headers) || shard.profile().expects_json(),
+            accepts_json: shard.profile().expects_json() || accepts_json(request.headers),
             method: request.method.clone(),
-            uri: request.uri.clone(),
+            path: request.uri.path_and_query().cloned(),
             shard,
             admission,
             call,
@@ -96,7 +97,7 @@ impl Talk {
     fn view(&self) -> RequestView<'_> {
         RequestView {
             method: &self.method,
-            path: self.uri.path(),
+            path: self.path.as_ref().map_or("", PathAndQuery::path),
             accepts_json: self.accepts_json,
         }
     }
@@ -108,7 +109,7 @@ impl Talk {
         permit: &mut Permit,
     ) -> Head {
         let at = self.shard.shared().clock.moment();
-        permit.answered_at(at.now, self.shard.name());
+        permit.answered_at(at.now);
         Head::read(&self.shard, &self.view(), (status, headers), at, permit)
     }
 
