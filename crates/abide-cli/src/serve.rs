@@ -61,7 +61,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         (Some(cert), Some(key)) => listener.with_tls(cert, key).map_err(usage)?,
         (None, None) => listener,
         _ => {
-            return Err(Usage("gateway.tls_cert and gateway.tls_key need each other".into()).into());
+            return Err(
+                Usage("gateway.tls_cert and gateway.tls_key need each other".into()).into(),
+            );
         }
     };
     let state = State::open(args.state.as_deref(), false)?;

@@ -8,20 +8,20 @@ use abide_profile::Profile;
 use http::HeaderMap;
 use smallvec::SmallVec;
 
-use crate::names::{Credential, Names};
 use crate::place::Place;
 use crate::secrets::{is_known_secret, is_own_header, is_own_parameter, is_secret_header};
 
 /// A part of a credential and what it is called.
 type Part<'a> = (&'a [u8], Cow<'a, [u8]>);
 
-/// The account of a request; `None` where it carries no credential.
-pub(crate) fn account(
-    names: &Names,
+/// What the account of a request is told by, made into a name of it; `None` where it carries no
+/// credential.
+pub(crate) fn account<T>(
     profile: &Profile,
     place: &Place<'_>,
     headers: &HeaderMap,
-) -> Option<Credential> {
+    name: impl FnOnce(&[&[u8]]) -> T,
+) -> Option<T> {
     let mut parts: SmallVec<[Part<'_>; 4]> = SmallVec::new();
     let secrets = headers.iter().filter(|(name, _)| {
         // Cookies change from answer to answer; they name no account that lasts.
@@ -54,8 +54,11 @@ pub(crate) fn account(
     if parts.is_empty() {
         return None;
     }
+    if let [(told, value)] = &parts[..] {
+        return Some(name(&[told, value]));
+    }
     // In whatever order they were put in, they are the same account's.
     parts.sort_unstable();
-    let parts = parts.iter().flat_map(|(name, value)| [*name, &**value]);
-    Some(names.credential(&parts.collect::<SmallVec<[&[u8]; 8]>>()))
+    let parts = parts.iter().flat_map(|(told, value)| [*told, &**value]);
+    Some(name(&parts.collect::<SmallVec<[&[u8]; 8]>>()))
 }

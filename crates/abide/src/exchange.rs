@@ -194,7 +194,7 @@ impl Head {
                 permit.observe(&by_head);
             }
             // Should the caller leave meanwhile, this is what is known.
-            permit.head = by_head.holds.then_some(by_head);
+            permit.head = by_head.holds.then(|| Box::new(by_head));
         }
         Self { signal, wants }
     }
@@ -264,11 +264,14 @@ pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
         media.eq_ignore_ascii_case("application/json")
             || (media.starts_with("application/") && media.ends_with("+json"))
     };
-    let lines = headers.get_all(ACCEPT);
-    lines.iter().next().is_some()
-        && lines.iter().all(|line| {
-            line.to_str()
-                .is_ok_and(|accept| accept.split(',').all(json))
+    let mut lines = headers.get_all(ACCEPT).iter().peekable();
+    lines.peek().is_some()
+        && lines.all(|line| {
+            // Most who want nothing else say it like this.
+            line == "application/json"
+                || line
+                    .to_str()
+                    .is_ok_and(|accept| accept.split(',').all(json))
         })
 }
 

@@ -63,14 +63,19 @@ impl Names {
         self.hasher.key(scope, &[b"family", part]).0
     }
 
-    /// Hashes what must not be kept: a credential on its way into a gate's tuple.
-    pub(crate) fn credential(&self, parts: &[&[u8]]) -> Credential {
+    /// A seeded hash of what must not be kept: it tells one from another, in this process only.
+    pub(crate) fn short(&self, parts: &[&[u8]]) -> u128 {
         let mut short = SipHasher13::new_with_keys(self.seed.0, self.seed.1);
         for p in parts {
             short.write(&(p.len() as u64).to_be_bytes());
             short.write(p);
         }
-        let short = short.finish128().as_u128();
+        short.finish128().as_u128()
+    }
+
+    /// Hashes what must not be kept: a credential on its way into a gate's tuple.
+    pub(crate) fn credential(&self, parts: &[&[u8]]) -> Credential {
+        let short = self.short(parts);
         if let Some(made) = self.made.read().get(&short) {
             return *made;
         }

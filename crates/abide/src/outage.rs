@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use abide_core::Instant;
 use abide_core::classify::Transport;
-use abide_core::outage::{Leave, Network, Outage, OutageNews, OutagePolicy, OutageProbe};
+use abide_core::outage::{Leave, Network, Outage, OutageNews, OutagePolicy, OutageProbe, Witness};
 use abide_core::provider::News;
 use parking_lot::Mutex;
 
@@ -72,8 +72,8 @@ impl Guard {
     }
 
     /// A host answered, whatever it said.
-    pub(crate) fn answered(&self, now: Instant, host: &str) {
-        self.change(now, |m| m.answered(now, host));
+    pub(crate) fn answered(&self, now: Instant, host: Witness) {
+        self.change(now, |m| m.heard(now, host));
     }
 
     /// A probe ended without telling anything.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use abide_core::call::Call;
 use abide_core::classify::{Transport, TransportKind};
-use abide_core::outage::{Leave, OutageProbe};
+use abide_core::outage::{Leave, OutageProbe, Witness};
 use abide_core::policy::Mode;
 use abide_core::provider::{Admit, News, Outcome, Pass, Request, Start, Ticket};
 use abide_core::refusal::{DecidedBy, Refusal, RefusalKind};
@@ -29,7 +29,7 @@ pub struct Permit {
     shard: Handle,
     pass: Option<Pass>,
     /// What the head of its answer said, while the rest is still being looked at.
-    pub(crate) head: Option<Finding>,
+    pub(crate) head: Option<Box<Finding>>,
     /// What is decided is done: there may be another attempt.
     pub(crate) enforced: bool,
     /// It is the probe of an outage of our network.
@@ -290,11 +290,15 @@ impl Permit {
     /// providers.
     pub fn answered(&mut self, host: &str) {
         let now = self.shard.shared().clock.now();
-        self.answered_at(now, host);
+        self.heard(now, Witness::of(host));
     }
 
-    /// The same, where the time of the answer was read already.
-    pub(crate) fn answered_at(&mut self, now: Instant, host: &str) {
+    /// The same, of the provider itself, where the time of the answer was read already.
+    pub(crate) fn answered_at(&mut self, now: Instant) {
+        self.heard(now, self.shard.witness());
+    }
+
+    fn heard(&mut self, now: Instant, host: Witness) {
         // One that turned out to be of this machine tells nothing, and gives its leave back.
         if self.shard.is_local() {
             return;
@@ -348,6 +352,16 @@ impl Permit {
         }
     }
 
+    /// The attempt is over, with this answer. `at` is when it came, where all of it came with
+    /// its head.
+    #[cfg(feature = "layer")]
+    pub(crate) fn settle_answer(mut self, at: Option<Instant>, finding: &Finding) {
+        if let Some(pass) = self.pass.take() {
+            self.shard
+                .with_at(at, |s, now| s.machine.settle_answer(now, pass, finding));
+        }
+    }
+
     /// The provider this permit belongs to.
     pub const fn provider(&self) -> &Handle {
         &self.shard
@@ -364,7 +378,7 @@ impl Drop for Permit {
         if let Some(pass) = self.pass.take() {
             if let Some(head) = self.head.take() {
                 // The caller left, but the answer is known well enough.
-                let outcome = Outcome::Answered(head);
+                let outcome = Outcome::Answered(*head);
                 self.shard
                     .with(|s, now| s.machine.settle(now, pass, &outcome));
                 return;

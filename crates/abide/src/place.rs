@@ -52,6 +52,8 @@ impl<'a> Place<'a> {
             _ => 443,
         };
         let (user, host, port) = match uri.authority() {
+            // Most are a name and nothing else.
+            Some(authority) if is_bare(authority.as_str()) => (None, authority.as_str(), None),
             Some(authority) => {
                 let user = authority.as_str().rsplit_once('@').map(|(user, _)| user);
                 (user, authority.host(), authority.port_u16())
@@ -65,10 +67,10 @@ impl<'a> Place<'a> {
         if host.is_empty() {
             return None;
         }
-        let user = user.unwrap_or_default();
-        let (user, password) = match user.split_once(':') {
-            Some((user, password)) => (user, Some(password)),
-            None => (user, None),
+        let (user, password) = match user.map(|user| (user, user.split_once(':'))) {
+            Some((_, Some((user, password)))) => (user, Some(password)),
+            Some((user, None)) => (user, None),
+            None => ("", None),
         };
         Some(Self {
             host: without_dot(host),
@@ -138,6 +140,12 @@ fn own_profile(shared: &Shared, name: &str) -> Option<Arc<Profile>> {
     let section = name.split(['@', '+']).next()?;
     let told = shared.profiler.as_ref()?(section)?;
     shared.catalogue.get(&told)
+}
+
+/// Whether an authority has neither user nor port, and is no address in brackets.
+#[cfg(feature = "layer")]
+fn is_bare(authority: &str) -> bool {
+    !authority.bytes().any(|b| matches!(b, b'@' | b':' | b'['))
 }
 
 fn without_dot(host: &str) -> &str {

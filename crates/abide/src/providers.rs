@@ -19,7 +19,7 @@ use crate::names::{Credential, Names};
 use crate::outage::Audience;
 use crate::place::Place;
 use crate::shard::{Handle, Shard};
-use crate::target::{self, Gates};
+use crate::target::{self, Gates, Known};
 
 /// How many providers are remembered; those that nobody needs make room. Each is a few KiB. Only
 /// providers of the catalogue and of the configuration may be more, as long as all are in use.
@@ -63,8 +63,20 @@ pub(crate) struct Found {
     part: Option<Credential>,
     written: Arc<str>,
     port: (Option<u16>, u16),
-    /// The gates of the account that sent last, where that decides them: most programs have one.
-    last: RwLock<Option<(Option<Credential>, Gates)>>,
+    /// Of the account that sent last: most programs have one.
+    last: RwLock<Option<Last>>,
+}
+
+/// What is remembered of the account that sent last.
+#[derive(Debug)]
+struct Last {
+    /// Its name within this process.
+    mark: Option<u128>,
+    account: Option<Credential>,
+    /// Its gates, where nothing else decides them.
+    gates: Option<Gates>,
+    /// Else those that are the same whatever is asked for.
+    known: Arc<Known>,
 }
 
 /// The providers of a governor.
@@ -92,31 +104,50 @@ impl Found {
         headers: &HeaderMap,
         named: Option<&str>,
     ) -> Gates {
-        let account = match named {
-            Some(name) => Some(target::named_account(names, name)),
-            None => account(names, &self.profile, place, headers),
+        // Only its name within this process, until its gates are not those of the last.
+        let mark = match named {
+            Some(name) => Some(names.short(&target::account_parts(name))),
+            None => account(&self.profile, place, headers, |parts| names.short(parts)),
         };
-        let lasts = self.profile.gates().are_for_all();
-        if lasts
-            && let Some((of, gates)) = &*self.last.read()
-            && *of == account
-        {
-            return gates.clone();
-        }
+        let last = match &*self.last.read() {
+            Some(last) if last.mark == mark => match &last.gates {
+                Some(gates) => return Gates::from_slice(gates),
+                None => Some((last.account, Arc::clone(&last.known))),
+            },
+            _ => None,
+        };
+        let (account, known) = last.unwrap_or_else(|| {
+            let account = match named {
+                Some(name) => Some(target::named_account(names, name)),
+                None => account(&self.profile, place, headers, |parts| {
+                    names.credential(parts)
+                }),
+            };
+            (account, Arc::default())
+        });
+        let mut new = Known::default();
         let mut gates = target::gates(
             names,
             &self.provider,
             &self.profile,
-            method,
-            place,
-            headers,
+            (method, place, headers),
             account,
+            &known,
+            &mut new,
         );
         if let Some(part) = self.part {
             target::add_host(&mut gates, names, &self.provider, part);
         }
-        if lasts && let Some(mut last) = self.last.try_write() {
-            *last = Some((account, gates.clone()));
+        if !new.is_empty()
+            && let Some(mut last) = self.last.try_write()
+        {
+            let lasts = self.profile.gates().are_for_all();
+            *last = Some(Last {
+                mark,
+                account,
+                gates: lasts.then(|| gates.clone()),
+                known: Arc::new(new.join(&known)),
+            });
         }
         gates
     }

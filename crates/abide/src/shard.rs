@@ -12,6 +12,7 @@ use abide_core::call::{CallPolicy, Safety};
 use abide_core::classify::ClassifyPolicy;
 use abide_core::gate::{GateKey, GateSet, GateSpec, MAX_GATES};
 use abide_core::hold::Hold;
+use abide_core::outage::Witness;
 use abide_core::provider::{Action, Event, GateView, News, Pass, Provider, Ticket};
 use abide_core::refusal::Refusal;
 use abide_core::{Instant, Scope, Skew};
@@ -43,6 +44,8 @@ pub type Handle = Arc<Shard>;
 pub struct Shard {
     name: Arc<str>,
     shared: Arc<Shared>,
+    /// What its answers bear witness of: that this host could be reached.
+    witness: Witness,
     classify: ClassifyPolicy,
     call: Option<CallPolicy>,
     unpaced: Paths,
@@ -63,6 +66,8 @@ pub(crate) struct State {
     names: HashMap<GateKey, GateName>,
     /// What the store knew of gates that are not met yet, by their names there.
     stored: HashMap<[u8; 16], StoredGate>,
+    /// When the machine was called last.
+    now: Instant,
     timer_at: Instant,
     timing: bool,
     runtime: Option<Runtime>,
@@ -90,6 +95,7 @@ impl Shard {
             local: AtomicBool::new(machine.policy().local),
             turn: Turn::default(),
             name: name.into(),
+            witness: Witness::of(name),
             shared,
             classify,
             call,
@@ -100,6 +106,7 @@ impl Shard {
                 waiters: HashMap::new(),
                 names: HashMap::new(),
                 stored: HashMap::new(),
+                now: Instant::ORIGIN,
                 timer_at: Instant::FAR,
                 timing: false,
                 runtime: None,
@@ -112,6 +119,11 @@ impl Shard {
     /// The provider's name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// What its answers bear witness of.
+    pub(crate) const fn witness(&self) -> Witness {
+        self.witness
     }
 
     /// How its answers are read.
@@ -248,6 +260,17 @@ impl Shard {
 
     /// Resolves the gates of a target, restoring what the store remembers of new ones.
     pub(crate) fn gates(&self, s: &mut State, now: Instant, target: &Target) -> GateSet {
+        let own = Arc::ptr_eq(&target.provider, &self.name) || target.provider == self.name;
+        let gates = target.gates.iter().map(|g| (g.key, g.scope, g.cost));
+        let (set, known) = s.machine.known_gates(gates);
+        match known && own {
+            true => set,
+            false => self.new_gates(s, now, target),
+        }
+    }
+
+    #[cold]
+    fn new_gates(&self, s: &mut State, now: Instant, target: &Target) -> GateSet {
         let mut specs = [None; MAX_GATES];
         for (slot, gate) in specs.iter_mut().zip(&target.gates) {
             let spec = self.spec(target, gate);
@@ -373,8 +396,23 @@ impl Shard {
     /// Calls the machine, and carries out what it wants done.
     #[inline]
     pub(crate) fn with<R>(self: &Arc<Self>, f: impl FnOnce(&mut State, Instant) -> R) -> R {
+        self.with_at(None, f)
+    }
+
+    /// The same, where the time was read a moment ago. It is the machine's time that goes on: what
+    /// another call read since then counts.
+    #[inline]
+    pub(crate) fn with_at<R>(
+        self: &Arc<Self>,
+        at: Option<Instant>,
+        f: impl FnOnce(&mut State, Instant) -> R,
+    ) -> R {
         let mut state = self.state.lock();
-        let now = self.shared.clock.now();
+        let now = match at {
+            Some(at) => at.max(state.now),
+            None => self.shared.clock.now(),
+        };
+        state.now = now;
         let result = f(&mut state, now);
         let mut deeds = None;
         while let Some(action) = state.machine.poll() {

@@ -88,16 +88,18 @@ impl Target {
         let (provider, profile, several) = place.provider(shared);
         let account = match named {
             Some(name) => Some(named_account(&shared.names, name)),
-            None => account(&shared.names, &profile, &place, headers),
+            None => account(&profile, &place, headers, |parts| {
+                shared.names.credential(parts)
+            }),
         };
         let mut gates = gates(
             &shared.names,
             &provider,
             &profile,
-            method,
-            &place,
-            headers,
+            (method, &place, headers),
             account,
+            &Known::default(),
+            &mut Known::default(),
         );
         if several {
             let part = host_part(&shared.names, &place);
@@ -112,15 +114,16 @@ impl Target {
     }
 }
 
-/// The gates that a request to a place passes, widest first.
+/// The gates that a request to a place passes, widest first. Those that are `known` are not named
+/// anew; those that are not, and last, are put to the `new` ones.
 pub(crate) fn gates(
     names: &Names,
     provider: &str,
     profile: &Profile,
-    method: &Method,
-    place: &Place<'_>,
-    headers: &HeaderMap,
+    (method, place, headers): (&Method, &Place<'_>, &HeaderMap),
     account: Option<Credential>,
+    known: &Known,
+    new: &mut Known,
 ) -> Gates {
     let asking = Asking {
         method,
@@ -130,21 +133,63 @@ pub(crate) fn gates(
         headers,
         credential: account.as_ref().map(|a| &a.bytes()[..]),
     };
-    let gates = profile.gates().passed(&asking).map(|g| {
+    let gates = profile.gates().passing(&asking).map(|passing| {
+        let lasts = passing.lasts();
+        if let Some(gate) = lasts.and_then(|at| known.get(at)) {
+            let cost = passing.cost();
+            return TargetGate { cost, ..gate };
+        }
+        let g = passing.passed();
         let part = match g.key.as_slice() {
             [] => Credential::default(),
             key => names.credential(&[key]),
         };
-        TargetGate {
+        let gate = TargetGate {
             scope: g.scope,
             class: g.class,
             family: g.family.map(|n| names.family(g.scope, &g.key[..n])),
             cost: g.cost,
             part,
             key: names.spec(g.scope, provider, part.bytes()).key,
+        };
+        if let Some(at) = lasts {
+            new.put(at, gate);
         }
+        gate
     });
     gates.collect()
+}
+
+/// Those gates of one account that are the same whatever it asks for, by their places in the
+/// profile.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known(Vec<Option<TargetGate>>);
+
+impl Known {
+    fn get(&self, at: usize) -> Option<TargetGate> {
+        *self.0.get(at)?
+    }
+
+    fn put(&mut self, at: usize, gate: TargetGate) {
+        if self.0.len() <= at {
+            self.0.resize(at + 1, None);
+        }
+        self.0[at] = Some(gate);
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Both together.
+    pub(crate) fn join(mut self, other: &Self) -> Self {
+        for (at, gate) in other.0.iter().enumerate() {
+            if let Some(gate) = gate {
+                self.put(at, *gate);
+            }
+        }
+        self
+    }
 }
 
 /// What the gate of one host of several is keyed by.
@@ -167,9 +212,14 @@ pub(crate) fn add_host(gates: &mut Gates, names: &Names, provider: &str, part: C
     }
 }
 
+/// What tells an account of this name from others.
+pub(crate) const fn account_parts(name: &str) -> [&[u8]; 2] {
+    [b"account", name.as_bytes()]
+}
+
 /// The account of this name, where its requests do not tell.
 pub(crate) fn named_account(names: &Names, name: &str) -> Credential {
-    names.credential(&[b"account", name.as_bytes()])
+    names.credential(&account_parts(name))
 }
 
 impl Target {
@@ -223,7 +273,8 @@ mod tests {
         let generic = abide_profile::Catalogue::built_in().generic();
         let url = Url::parse(url).unwrap();
         let place = Place::of_url(&url).unwrap();
-        account(&Names::new((1, 2), [7; 32]), &generic, &place, headers)
+        let names = Names::new((1, 2), [7; 32]);
+        account(&generic, &place, headers, |parts| names.credential(parts))
     }
 
     #[test]

@@ -39,6 +39,18 @@ pub(super) const fn of(transport: &Transport) -> Says {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Host(u64);
 
+/// Who bears witness by an answer: a host, or nobody where that is this machine. Whoever hears of
+/// the same host again and again makes it once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Witness(pub(super) Option<Host>);
+
+impl Witness {
+    /// The host of this name.
+    pub fn of(host: &str) -> Self {
+        Self((!is_loopback(host)).then(|| Host::of(host)))
+    }
+}
+
 impl Host {
     /// By its name without a port or the dot of a full name: one host is one witness.
     pub(super) fn of(name: &str) -> Self {

@@ -25,7 +25,7 @@ use crate::classify::Transport;
 use crate::ladder::Ladder;
 use crate::time::Instant;
 
-pub use self::evidence::is_loopback;
+pub use self::evidence::{Witness, is_loopback};
 
 /// The most hosts whose failures are remembered: two are enough to know.
 const HOSTS: usize = 16;
@@ -196,10 +196,14 @@ impl Outage {
 
     /// A host answered, whatever it said. Returns whether there are [`news`](Self::news).
     pub fn answered(&mut self, now: Instant, host: &str) -> bool {
-        if is_loopback(host) {
+        self.heard(now, Witness::of(host))
+    }
+
+    /// The same, of a host that is known already.
+    pub fn heard(&mut self, now: Instant, Witness(host): Witness) -> bool {
+        let Some(host) = host else {
             return false;
-        }
-        let host = Host::of(host);
+        };
         if self.answered[0].is_some_and(|(h, _)| h != host) {
             self.answered.swap(0, 1);
         }

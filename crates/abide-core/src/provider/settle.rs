@@ -53,25 +53,7 @@ impl Provider {
         let slot = pass.slot;
         let started = self.entries[slot].state == State::Started;
         match outcome {
-            Outcome::Answered(finding) if started => {
-                if finding.holds
-                    || !finding.readings.is_empty()
-                    || self.entries[slot].worst.is_some()
-                {
-                    self.take_in(now, slot, finding);
-                }
-                let worst = self.entries[slot].worst.unwrap_or(finding.verdict);
-                let health = if worst == finding.verdict {
-                    finding.health
-                } else {
-                    worst.health()
-                };
-                let health = self.blamed(finding, health);
-                self.conclude(now, slot, worst, health, finding);
-                if finding.counted {
-                    self.spend_allowance(now, slot);
-                }
-            }
+            Outcome::Answered(finding) if started => self.answered(now, slot, finding),
             Outcome::Cancelled { sent: true } if started => {
                 let worst = self.entries[slot].worst;
                 if worst.is_some_and(Verdict::is_refusal) {
@@ -93,6 +75,42 @@ impl Provider {
             }
             _ => self.refund(now, slot),
         }
+        self.depart(now, slot);
+    }
+
+    /// [`settle`](Self::settle) with an answer.
+    pub fn settle_answer(&mut self, now: Instant, pass: Pass, finding: &Finding) {
+        if !self.entries.holds(pass.slot, pass.generation) {
+            return;
+        }
+        match self.entries[pass.slot].state {
+            State::Started => self.answered(now, pass.slot, finding),
+            _ => self.refund(now, pass.slot),
+        }
+        self.depart(now, pass.slot);
+    }
+
+    #[inline]
+    fn answered(&mut self, now: Instant, slot: u32, finding: &Finding) {
+        if finding.holds || !finding.readings.is_empty() || self.entries[slot].worst.is_some() {
+            self.take_in(now, slot, finding);
+        }
+        let worst = self.entries[slot].worst.unwrap_or(finding.verdict);
+        let health = if worst == finding.verdict {
+            finding.health
+        } else {
+            worst.health()
+        };
+        let health = self.blamed(finding, health);
+        self.conclude(now, slot, worst, health, finding);
+        if finding.counted {
+            self.spend_allowance(now, slot);
+        }
+    }
+
+    /// Its place is free.
+    #[inline]
+    fn depart(&mut self, now: Instant, slot: u32) {
         self.let_in(slot);
         self.entries.remove(slot);
         self.catch_up(now);

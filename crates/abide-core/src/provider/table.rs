@@ -35,6 +35,29 @@ impl Provider {
         set
     }
 
+    /// The same of gates that were met before, by key, scope and weight: none is made. Tells
+    /// whether all of them are known; else the set lacks some.
+    #[inline]
+    pub fn known_gates(
+        &self,
+        gates: impl IntoIterator<Item = (GateKey, Scope, u32)>,
+    ) -> (GateSet, bool) {
+        let mut set = GateSet::empty();
+        for (key, scope, weight) in gates {
+            let Some(g) = self.index.get(&key) else {
+                return (set, false);
+            };
+            let g = self.canonical(*g);
+            set.push(GateId {
+                index: g,
+                generation: self.gates[g as usize].generation,
+                scope,
+                weight: weight.max(1),
+            });
+        }
+        (set, true)
+    }
+
     /// Whether forgetting this provider would change nothing.
     pub fn is_idle(&self, now: Instant) -> bool {
         let idle = |g: &Gate| !g.alias.is_none() || g.is_idle(now) && g.learned().is_none();

@@ -39,6 +39,49 @@ pub struct Choice {
     pub plan: Option<String>,
 }
 
+/// A gate that a request passes, before it is said what it is keyed by.
+#[derive(Debug)]
+pub struct Passing<'a> {
+    gates: &'a Gates,
+    own: &'a Own,
+    asking: &'a Asking<'a>,
+    place: usize,
+}
+
+impl Passing<'_> {
+    /// How wide it is.
+    pub const fn scope(&self) -> Scope {
+        self.own.scope
+    }
+
+    /// Which of the provider's own gates it is.
+    pub const fn class(&self) -> GateClass {
+        self.own.class
+    }
+
+    /// What the request costs there.
+    pub fn cost(&self) -> u32 {
+        self.own.cost(self.asking)
+    }
+
+    /// Its place among the profile's gates, where all requests of one credential to one host are
+    /// keyed alike there: whoever asks again and again says it once.
+    pub fn lasts(&self) -> Option<usize> {
+        let by_host = matches!(self.gates.tenant, None | Some(Tenant::HostLabel));
+        let lasts = self.own.by.iter().all(|by| match by {
+            By::Nothing | By::Credential | By::Host => true,
+            By::Tenant => by_host,
+            _ => false,
+        });
+        lasts.then_some(self.place)
+    }
+
+    /// With what it is keyed by.
+    pub fn passed(&self) -> Passed {
+        self.gates.pass(self.own, self.asking)
+    }
+}
+
 impl Gates {
     pub(crate) fn new(profile: &Profile, origins: &[Origin], problems: &mut Vec<Problem>) -> Self {
         let place = Place::default().key("gate");
@@ -137,6 +180,11 @@ impl Gates {
 
     /// The gates a request passes, widest first.
     pub fn passed<'a>(&'a self, asking: &'a Asking<'_>) -> impl Iterator<Item = Passed> + 'a {
+        self.passing(asking).map(|p| p.passed())
+    }
+
+    /// The same, before it is said what they are keyed by.
+    pub fn passing<'a>(&'a self, asking: &'a Asking<'_>) -> impl Iterator<Item = Passing<'a>> + 'a {
         let fits = move |o: &&Own| {
             o.only
                 .is_none_or(|with| with == asking.credential.is_some())
@@ -145,11 +193,14 @@ impl Gates {
                 && !any(&o.except, asking.path)
                 && o.cost(asking) > 0
         };
-        self.own
-            .iter()
-            .filter(fits)
-            .take(MOST)
-            .map(move |o| self.pass(o, asking))
+        let all = self.own.iter().enumerate();
+        let passing = move |(place, own)| Passing {
+            gates: self,
+            own,
+            asking,
+            place,
+        };
+        all.filter(move |(_, o)| fits(o)).take(MOST).map(passing)
     }
 
     fn pass(&self, own: &Own, asking: &Asking<'_>) -> Passed {

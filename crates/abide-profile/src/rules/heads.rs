@@ -7,15 +7,15 @@ use smallvec::SmallVec;
 
 /// How many names have a place; further ones are looked up.
 const PLACES: usize = 32;
-/// How many lengths are told apart.
-const LENGTHS: usize = 64;
+/// How many looks are told apart.
+const LOOKS: usize = 64;
 
 /// Which headers are looked at.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     names: Vec<HeaderName>,
-    /// Which of them have a length, a bit each; most others have none of these.
-    lengths: Vec<u32>,
+    /// Which of them have a look, a bit each; most others have none of these.
+    looks: Vec<u32>,
 }
 
 /// Where they are in one answer: few are in it.
@@ -43,8 +43,8 @@ impl Heads {
         if known.is_some() || self.names.len() == PLACES {
             return known;
         }
-        self.lengths.resize(LENGTHS, 0);
-        self.lengths[length(name)] |= 1 << self.names.len();
+        self.looks.resize(LOOKS, 0);
+        self.looks[look(name)] |= 1 << self.names.len();
         self.names.push(name.clone());
         Some(self.names.len() - 1)
     }
@@ -53,7 +53,7 @@ impl Heads {
     pub(super) fn find<'a>(&self, headers: &'a HeaderMap) -> Found<'a> {
         let mut found = Found::default();
         for (name, value) in headers {
-            let mut like = self.lengths.get(length(name)).copied().unwrap_or(0);
+            let mut like = self.looks.get(look(name)).copied().unwrap_or(0);
             if like == 0 {
                 continue;
             }
@@ -97,8 +97,13 @@ impl<'a> Found<'a> {
     }
 }
 
-fn length(name: &HeaderName) -> usize {
-    name.as_str().len() % LENGTHS
+/// By its length and the last byte but one: `limit` and `reset` are as long, and end alike.
+fn look(name: &HeaderName) -> usize {
+    let name = name.as_str().as_bytes();
+    match name {
+        [.., b, _] => (name.len() + 7 * usize::from(*b)) % LOOKS,
+        _ => name.len(),
+    }
 }
 
 /// A name as a set.

@@ -81,7 +81,8 @@ impl<RB: http_body::Body> Answer<RB> {
             self.parts.extensions.insert(*turned);
         }
         let settling = Settling::new(permit, finding, watched, talk.spent());
-        Response::from_parts(self.parts, Body::new(self.body, self.kept, settling))
+        let at = Some(self.head.signal.at.now);
+        Response::from_parts(self.parts, Body::new(self.body, self.kept, settling, at))
     }
 
     /// Its body is not wanted, but may still be.

@@ -8,9 +8,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use abide_core::Finding;
 use abide_core::classify::{Phase, Transport, TransportKind, of_transport};
 use abide_core::provider::Outcome;
+use abide_core::{Finding, Instant};
 use bytes::Buf;
 use http::HeaderMap;
 use http_body::{Frame, SizeHint};
@@ -52,6 +52,8 @@ pub(super) struct Kept<RB: http_body::Body> {
 pub(super) struct Settling {
     permit: Option<Permit>,
     finding: Finding,
+    /// When all of it came, where it came with its head.
+    at: Option<Instant>,
     /// The rules that look at the body while it is read, and the headers it came with.
     watched: Option<Box<(Watch, HeaderMap)>>,
     attempts: u32,
@@ -109,12 +111,14 @@ impl<RB: http_body::Body> Body<RB> {
         source: Source<RB>,
         kept: Option<Box<Kept<RB>>>,
         mut settling: Settling,
+        at: Option<Instant>,
     ) -> Self {
         let over = match &kept {
             Some(kept) => kept.is_over(),
             None => source.is_end_stream(),
         };
         if over {
+            settling.at = at.filter(|_| kept.is_none());
             settling.read(None);
         }
         Self {
@@ -232,6 +236,7 @@ impl Settling {
         Self {
             permit,
             finding,
+            at: None,
             watched,
             attempts,
             waited,
@@ -271,7 +276,7 @@ impl Settling {
                 self.finding = late;
             }
         }
-        permit.settle(&Outcome::Answered(self.finding.clone()));
+        permit.settle_answer(self.at, &self.finding);
     }
 }
 

@@ -6,6 +6,7 @@ use abide_core::Verdict;
 use abide_core::call::{Call, Plan, Safety};
 use abide_core::classify::{RequestView, Transport};
 use abide_core::refusal::Refusal;
+use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, Method, StatusCode, Uri};
 
 use super::{Options, Told};
@@ -22,8 +23,8 @@ pub(super) struct Talk {
     admission: Admission,
     call: Call,
     method: Method,
-    /// For its path, which rules look at.
-    uri: Uri,
+    /// Rules look at it.
+    path: Option<PathAndQuery>,
     accepts_json: bool,
 }
 
@@ -59,9 +60,9 @@ impl Talk {
         admission.fair = options.fair;
         admission.paced = shard.paces(place.path);
         Some(Self {
-            accepts_json: accepts_json(request.headers) || shard.profile().expects_json(),
+            accepts_json: shard.profile().expects_json() || accepts_json(request.headers),
             method: request.method.clone(),
-            uri: request.uri.clone(),
+            path: request.uri.path_and_query().cloned(),
             shard,
             admission,
             call,
@@ -103,7 +104,7 @@ impl Talk {
     fn view(&self) -> RequestView<'_> {
         RequestView {
             method: &self.method,
-            path: self.uri.path(),
+            path: self.path.as_ref().map_or("", PathAndQuery::path),
             accepts_json: self.accepts_json,
         }
     }
@@ -115,7 +116,7 @@ impl Talk {
         permit: &mut Permit,
     ) -> Head {
         let at = self.shard.shared().clock.moment();
-        permit.answered_at(at.now, self.shard.name());
+        permit.answered_at(at.now);
         Head::read(&self.shard, &self.view(), (status, headers), at, permit)
     }
 

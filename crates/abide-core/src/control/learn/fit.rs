@@ -5,6 +5,7 @@
 //! limit is possible where the two bounds leave room. Arrivals vary, so both bounds are taken
 //! with a margin; what is left is judged by how round its figures are.
 
+use super::burst::{self, Bounds, LANES};
 use super::history::Evidence;
 use super::model::Model;
 use super::prior;
@@ -79,14 +80,17 @@ impl Look<'_> {
         }
         let mut rate = (good.len() as f64 / last * 0.3).max(0.01);
         let (mut low, mut high) = (f64::MAX, f64::MIN);
-        for _ in 0..400 {
-            if self.burst(rate).is_some() {
-                low = low.min(rate);
-                high = high.max(rate);
-            } else if rate > high * 1.5 && high > 0.0 {
-                break;
+        'rates: for _ in 0..400 / LANES {
+            let next = |rate: &mut f64| std::mem::replace(rate, *rate * STEP);
+            let rates = [(); LANES].map(|()| next(&mut rate));
+            for (rate, bounds) in rates.into_iter().zip(self.bursts(rates)) {
+                if bounds.is_some() {
+                    low = low.min(rate);
+                    high = high.max(rate);
+                } else if rate > high * 1.5 && high > 0.0 {
+                    break 'rates;
+                }
             }
-            rate *= STEP;
         }
         if low > high {
             return None;
@@ -125,39 +129,14 @@ impl Look<'_> {
 
     /// The bounds of the burst at this rate; `None` where they leave no room.
     fn burst(&self, rate: f64) -> Option<(f64, f64)> {
-        let jitter = (rate * self.varies).min(4.0);
-        let margin = 0.3 + jitter;
-        let mut refused = self.seen.refused_after(self.reaches()).peekable();
-        let (mut least, mut most) = (1.0_f64, f64::MAX);
-        let mut owed = Owed::default();
-        for &t in &self.seen.good {
-            while let Some(r) = refused.next_if(|r| *r <= t) {
-                most = most.min(self.at_refusal(owed.at(rate, r), r, jitter)?);
-            }
-            owed = Owed {
-                units: owed.at(rate, t).max(0.0) + 1.0,
-                since: t,
-            };
-            least = least.max(owed.units);
-            if least - margin > most + margin {
-                return None;
-            }
-        }
-        for r in refused {
-            most = most.min(self.at_refusal(owed.at(rate, r), r, jitter)?);
-        }
-        // A burst that what arrivals vary by could make up is none.
-        let tells = most >= 1.0 + 2.0 * jitter;
-        (tells && least - margin <= most + margin)
-            .then_some(((least - margin).max(1.0), most + margin))
+        let [bounds, ..] = self.bursts([rate; LANES]);
+        bounds
     }
 
-    /// What a burst is less than that was used up when `owed` units were out, and what was not
-    /// answered yet; `None` where nothing was: a bucket that is full refuses nobody.
-    fn at_refusal(&self, owed: f64, refused: f64, jitter: f64) -> Option<f64> {
-        let open = self.seen.open.partition_point(|t| *t < refused) as f64;
-        let owed = if open > 0.0 { owed.max(0.0) } else { owed } + open;
-        (owed + jitter.min(1.0) > 0.0).then_some(owed.max(0.0) + 1.0)
+    /// The same at several rates.
+    fn bursts(&self, rates: [f64; LANES]) -> [Bounds; LANES] {
+        let refused = self.seen.refused_after(self.reaches());
+        burst::bounds(self.seen, refused, self.varies, rates)
     }
 
     /// How much of the evidence has to lie before a refusal where not all is known.
@@ -267,19 +246,5 @@ impl Look<'_> {
             from = ended.max(from + 1);
         }
         (most < f64::MAX).then_some((least, most))
-    }
-}
-
-/// What is owed to a bucket since some time.
-#[derive(Clone, Copy, Debug, Default)]
-struct Owed {
-    units: f64,
-    since: f64,
-}
-
-impl Owed {
-    /// What is left of it; below zero where it has been full for a while.
-    fn at(self, rate: f64, time: f64) -> f64 {
-        self.units - rate * (time - self.since)
     }
 }

@@ -12,6 +12,7 @@
 //! One refusal costs a whole hold, so more is tried only after a while in which nothing was
 //! refused, and each time that fails, after twice as long.
 
+mod burst;
 mod fit;
 mod history;
 mod model;
