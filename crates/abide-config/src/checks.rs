@@ -25,6 +25,7 @@ const NEEDS: [(&str, &str); 3] = [
 
 pub(crate) fn run(config: &Config, errors: &mut Vec<ConfigError>) {
     hosts(config, errors);
+    chains(config, errors);
     let names: Vec<_> = config.providers().map(Some).collect();
     for of in [Use::Call, Use::Fetch] {
         for provider in [None].into_iter().chain(names.iter().copied()) {
@@ -98,6 +99,16 @@ fn named(origin: &Origin) -> String {
     match origin {
         Origin::Default => "its default".to_owned(),
         other => other.to_string(),
+    }
+}
+
+/// A name in front of a path is a provider's or a chain's.
+fn chains(config: &Config, errors: &mut Vec<ConfigError>) {
+    for chain in config.chains() {
+        if config.sections.providers.contains_key(&chain.name) {
+            let message = format!("chain: {:?} is the name of a provider too", chain.name);
+            errors.push(ConfigError::new(chain.origin.clone(), message));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::chain::ChainRoute;
 use crate::error::Origin;
 use crate::file::{Provider as ProviderSection, Sections};
 use crate::knob::Knob;
@@ -110,6 +111,11 @@ impl Config {
     pub fn upstreams(&self) -> impl Iterator<Item = (&str, &Upstream)> {
         let all = self.sections.providers.iter();
         all.filter_map(|(name, p)| Some((name.as_str(), p.upstream.as_ref()?)))
+    }
+
+    /// Questions that several providers answer, asked through the gateway.
+    pub fn chains(&self) -> &[ChainRoute] {
+        &self.sections.chains
     }
 
     /// Names a provider's upstream from outside a file, in place of what its section says.

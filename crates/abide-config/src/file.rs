@@ -9,13 +9,14 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::chain::{self, ChainRoute};
 use crate::error::{ConfigError, Origin};
 use crate::kind::Raw;
 use crate::knob::Knob;
 use crate::layer::Layer;
 use crate::lookup::meant;
 use crate::table_gateway::PREFIX;
-use crate::upstream::{UPSTREAM, Upstream};
+use crate::upstream::Upstream;
 use abide_profile::Host;
 
 /// The largest file read: a hundred times what anyone writes by hand.
@@ -71,6 +72,7 @@ pub(crate) struct Sections {
     pub(crate) defaults: Layer,
     pub(crate) fetch: Layer,
     pub(crate) gateway: Layer,
+    pub(crate) chains: Vec<ChainRoute>,
     pub(crate) providers: BTreeMap<String, Provider>,
     /// Profiles of the user's own: their text, and where they begin.
     pub(crate) profiles: BTreeMap<String, (String, Origin)>,
@@ -134,6 +136,7 @@ impl Reader<'_> {
         for (key, value) in root {
             let table = value.get_ref().as_table();
             match (key.get_ref().as_ref(), table) {
+                ("chain", _) => self.chains(value, out),
                 ("defaults", Some(t)) => self.knobs(t, "", Place::Defaults, &mut out.defaults),
                 ("fetch", Some(t)) => self.knobs(t, "", Place::Fetch, &mut out.fetch),
                 ("gateway", Some(t)) => self.knobs(t, PREFIX, Place::Gateway, &mut out.gateway),
@@ -144,15 +147,22 @@ impl Reader<'_> {
                     self.fail(&value.span(), message, None);
                 }
                 (name, _) => {
-                    let sections = ["defaults", "fetch", "gateway", "profiles", "providers"];
+                    let sections = [
+                        "chain",
+                        "defaults",
+                        "fetch",
+                        "gateway",
+                        "profiles",
+                        "providers",
+                    ];
                     let help = match meant(name, sections) {
                         Some(near) => Some(format!("did you mean [{near}]?")),
                         None if Knob::find(name).is_some() => {
                             Some("it belongs into a section, as [defaults]".to_owned())
                         }
                         None => Some(
-                            "there are [defaults], [fetch], [gateway], [providers.NAME] \
-                             and [profiles.NAME]"
+                            "there are [defaults], [fetch], [gateway], [[chain]], \
+                             [providers.NAME] and [profiles.NAME]"
                                 .to_owned(),
                         ),
                     };
@@ -249,16 +259,16 @@ impl Reader<'_> {
     }
 
     fn upstream(&mut self, value: &Spanned<DeValue<'_>>, provider: &mut Provider) {
-        let origin = self.origin(&value.span());
-        let told = value.get_ref().as_str();
-        match told.map(|told| Upstream::parse(told, origin)) {
-            Some(Ok(upstream)) => provider.upstream = Some(upstream),
-            Some(Err(why)) => self.fail(&value.span(), why, None),
-            None => {
-                let found = raw(value.get_ref()).found();
-                let message = format!("upstream: expected {UPSTREAM}, found {found}");
-                self.fail(&value.span(), message, None);
-            }
+        match Upstream::read(value, |span| self.origin(span)) {
+            Ok(upstream) => provider.upstream = Some(upstream),
+            Err((span, why, help)) => self.fail(&span, why, help),
+        }
+    }
+
+    fn chains(&mut self, value: &Spanned<DeValue<'_>>, out: &mut Sections) {
+        match chain::read(value, |span| self.origin(span)) {
+            Ok(chains) => out.chains = chains,
+            Err((span, why, help)) => self.fail(&span, why, help),
         }
     }
 

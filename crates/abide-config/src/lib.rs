@@ -21,6 +21,7 @@
 //! assert_eq!(config.provider(Use::Call, name).provider.windows.len(), 1);
 //! ```
 
+mod chain;
 mod checks;
 mod config;
 mod docs;
@@ -46,6 +47,7 @@ mod upstream;
 mod value;
 
 pub use abide_profile::Host;
+pub use chain::{ChainMember, ChainRoute};
 pub use config::{Config, Effective, Use};
 pub use docs::docs;
 pub use error::{ConfigError, Origin};
@@ -62,5 +64,5 @@ pub use table::KNOBS;
 pub use table_gateway::GATEWAY;
 pub use text::{duration, rate, size};
 pub use units::Rate;
-pub use upstream::Upstream;
+pub use upstream::{Credential, Secret, Upstream};
 pub use value::Value;
