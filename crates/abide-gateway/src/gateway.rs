@@ -1,5 +1,6 @@
 //! What all connections share: the governor, whose provider is where, what is counted and logged.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::RandomState;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use crate::body::Copies;
 use crate::door::Callers;
 use crate::life::Life;
 use crate::record::{Books, Log, Meters};
-use crate::route::{BadBase, Routes};
-use crate::settings::Settings;
+use crate::route::{self, BadBase, Route, Routes};
+use crate::settings::{Settings, Transport};
 use crate::upstream::{Failure, Reach, Upstream, read};
 
 /// The way of one request through its gates to a provider.
@@ -82,8 +83,12 @@ impl Gateway {
         let pseudonym = format!("{name}-{:08x}", fastrand::u32(..));
         let bad = || GatewayError::Name(name.clone());
         let via = HeaderValue::try_from(format!("1.1 {pseudonym}")).map_err(|_| bad())?;
-        let routes = Routes::new(Arc::clone(governor.catalogue()), &settings.upstreams)
-            .map_err(|(provider, what)| GatewayError::Base { provider, what })?;
+        let routes = Routes::new(
+            Arc::clone(governor.catalogue()),
+            &settings.upstreams,
+            &settings.chains,
+        )
+        .map_err(|(provider, what)| GatewayError::Base { provider, what })?;
         let callers = Callers::new(&settings.limits);
         let read: fn(&Failure) -> Option<Read> = read;
         let layer = Layer::new(governor.clone())
@@ -108,13 +113,21 @@ impl Gateway {
 
     /// The ways of one worker: to providers whose address the operator named, and to all others.
     pub(crate) fn ways(&self) -> Result<Ways, GatewayError> {
-        let way = |reach| {
-            let upstream = Upstream::new(&self.settings.limits, reach)?;
+        let way = |reach, transport: &Transport| {
+            let upstream = Upstream::new(&self.settings.limits, reach, transport)?;
             Ok::<_, GatewayError>(Service::new(upstream, self.layer.clone()))
         };
+        let plain = Transport::default();
+        let upstreams = self.settings.upstreams.iter();
+        let special = upstreams.filter(|u| !u.transport.is_plain());
+        let own = special.map(|u| {
+            let name: Box<str> = u.provider.as_str().into();
+            Ok::<_, GatewayError>((name, way(Reach::Anywhere, &u.transport)?))
+        });
         Ok(Ways {
-            own: way(Reach::Anywhere)?,
-            public: way(Reach::Public)?,
+            public: way(Reach::Public, &plain)?,
+            named: way(Reach::Anywhere, &plain)?,
+            own: Arc::new(own.collect::<Result<_, _>>()?),
         })
     }
 
@@ -181,6 +194,19 @@ impl fmt::Debug for Gateway {
 /// The ways of one worker.
 #[derive(Clone)]
 pub(crate) struct Ways {
-    pub(crate) own: Way,
-    pub(crate) public: Way,
+    public: Way,
+    named: Way,
+    own: Arc<HashMap<Box<str>, Way>>,
+}
+
+impl Ways {
+    /// The way to a provider.
+    pub(crate) fn to(&self, route: &Route) -> Way {
+        match route.way {
+            route::Way::Public => self.public.clone(),
+            route::Way::Named => self.named.clone(),
+            // Nobody has a way of its own whose way was not made.
+            route::Way::Own => self.own.get(&route.name).unwrap_or(&self.named).clone(),
+        }
+    }
 }

@@ -94,5 +94,5 @@ pub use shard::Handle;
 pub use shared::Named;
 pub use state::{ProviderState, View};
 pub use target::Target;
-pub use tls::config as tls_config;
+pub use tls::{Identity as TlsIdentity, config as tls_config, config_as as tls_config_as};
 pub use transport::{describe as transport_words, kind as transport_kind};

@@ -15,6 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::header::HOST;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 
@@ -25,7 +26,7 @@ use crate::body::{Answer, Own};
 use crate::gateway::{Gateway, Ways};
 use crate::inside;
 use crate::record::{Outcome, Record};
-use crate::route::{Base, Route};
+use crate::route::{Base, Route, Way};
 
 /// Whom a connection is from.
 #[derive(Clone, Debug)]
@@ -93,11 +94,26 @@ type Whose = Result<(Arc<Route>, http::Uri), Box<Problem>>;
 fn by_name(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
     let uri = request.uri();
     let whole = uri.path_and_query().map_or(uri.path(), |p| p.as_str());
+    if let Some(route) = named_host(request).and_then(|host| gateway.routes().alias(host)) {
+        let to = route.base.uri(whole);
+        return match to {
+            Some(to) => Ok((route, to)),
+            None => Err(Box::new(denied::bad_path())),
+        };
+    }
     let found = gateway.routes().find(whole);
     let (route, rest) = found.map_err(|why| Box::new(denied::no_route(&why)))?;
     match route.base.uri(rest) {
         Some(to) => Ok((route, to)),
         None => Err(Box::new(denied::bad_path())),
+    }
+}
+
+/// The host by which the caller names the gateway.
+fn named_host(request: &Request<Incoming>) -> Option<&str> {
+    match request.uri().authority() {
+        Some(authority) => Some(authority.as_str()),
+        None => request.headers().get(HOST)?.to_str().ok(),
     }
 }
 
@@ -120,7 +136,11 @@ fn by_proxy(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
     let route = Route {
         name: listed.provider.into(),
         base,
-        own: listed.configured,
+        way: match listed.configured {
+            true => Way::Named,
+            false => Way::Public,
+        },
+        credential: None,
     };
     Ok((Arc::new(route), uri.clone()))
 }

@@ -64,6 +64,9 @@ pub(super) async fn send(
     if let Some(upgrade) = &upgrade {
         upgrade.ask(headers);
     }
+    if let Some((name, value)) = &route.credential {
+        headers.insert(name, value.clone());
+    }
     headers.append(VIA, gateway.via().clone());
     if gateway.settings().forwarded
         && let Some(told) = head::forwarded(peer.address)
@@ -81,10 +84,7 @@ pub(super) async fn send(
     parts.uri = to;
     parts.version = http::Version::HTTP_11;
     let body = Outgoing::of(body, gateway.settings().limits.replay);
-    let mut way = match route.own {
-        true => ways.own.clone(),
-        false => ways.public.clone(),
-    };
+    let mut way = ways.to(&route);
     // The way is always ready: what it waits for it waits for in its future.
     match way.call(Request::from_parts(parts, body)).await {
         Ok(response) => {

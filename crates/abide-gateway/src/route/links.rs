@@ -85,13 +85,14 @@ fn list(value: &str, route: &Route, to: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::route::Base;
+    use crate::route::{Base, Way};
 
     fn route(base: &str) -> Route {
         Route {
             name: "shop".into(),
             base: Base::of(&base.parse().unwrap()).unwrap(),
-            own: true,
+            way: Way::Named,
+            credential: None,
         }
     }
 

@@ -5,19 +5,21 @@
 //! not known is refused, saying what would make it known.
 
 mod base;
+mod chain;
 mod links;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use abide::profile::{Catalogue, Host, Profile};
-use http::Uri;
+use http::{HeaderName, HeaderValue, Uri};
 use parking_lot::RwLock;
 
 pub use self::base::BadBase;
 pub(crate) use self::base::Base;
+pub(crate) use self::chain::Chain;
 pub(crate) use self::links::rewrite;
-use crate::settings::Upstream;
+use crate::settings::{ChainRoute, Upstream};
 
 /// A provider that can be asked.
 #[derive(Debug)]
@@ -26,8 +28,21 @@ pub(crate) struct Route {
     pub(crate) name: Box<str>,
     /// Where it is asked.
     pub(crate) base: Base,
-    /// The operator named its address, wherever that leads.
-    pub(crate) own: bool,
+    /// By which of the ways.
+    pub(crate) way: Way,
+    /// Put into every request, in place of what the caller has there.
+    pub(crate) credential: Option<(HeaderName, HeaderValue)>,
+}
+
+/// How a provider is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// At an address that is public.
+    Public,
+    /// At an address that the operator named, wherever that leads.
+    Named,
+    /// By a way of its own: other authorities, a proxy.
+    Own,
 }
 
 /// Why nobody is asked.
@@ -49,6 +64,9 @@ pub(crate) struct Routes {
     catalogue: Arc<Catalogue>,
     /// Those asked before; bounded, since hosts named with a provider are callers' words.
     known: RwLock<HashMap<Box<str>, Arc<Route>>>,
+    /// Hosts by which callers name a provider.
+    aliases: HashMap<String, Arc<Route>>,
+    chains: HashMap<String, Arc<Chain>>,
 }
 
 /// Names remembered; a name beyond is looked up each time.
@@ -60,22 +78,66 @@ impl Routes {
     pub(crate) fn new(
         catalogue: Arc<Catalogue>,
         upstreams: &[Upstream],
+        chains: &[ChainRoute],
     ) -> Result<Self, (String, BadBase)> {
-        let mut known = HashMap::new();
+        let (mut known, mut aliases) = (HashMap::new(), HashMap::new());
         for upstream in upstreams {
             let name: Box<str> = upstream.provider.as_str().into();
             let base = Base::of(&upstream.base).map_err(|e| (upstream.provider.clone(), e))?;
             let route = Route {
                 name: name.clone(),
                 base,
-                own: true,
+                way: match upstream.transport.is_plain() {
+                    true => Way::Named,
+                    false => Way::Own,
+                },
+                credential: upstream.credential.clone(),
             };
-            known.insert(name, Arc::new(route));
+            let route = Arc::new(route);
+            for alias in &upstream.aliases {
+                aliases.insert(alias.clone(), Arc::clone(&route));
+            }
+            known.insert(name, route);
         }
+        let chains = chains
+            .iter()
+            .map(|c| (c.name.clone(), Arc::new(Chain::new(c))));
         Ok(Self {
             catalogue,
             known: RwLock::new(known),
+            aliases,
+            chains: chains.collect(),
         })
+    }
+
+    /// The provider that a `Host` names.
+    pub(crate) fn alias(&self, host: &str) -> Option<Arc<Route>> {
+        if self.aliases.is_empty() {
+            return None;
+        }
+        let host = host.to_ascii_lowercase();
+        let known = self.aliases.get(&host).or_else(|| {
+            let (name, _port) = host.rsplit_once(':')?;
+            self.aliases.get(name)
+        });
+        known.map(Arc::clone)
+    }
+
+    /// The chain in front of a path, and what is left of the path for it.
+    pub(crate) fn chain<'a>(&self, path: &'a str) -> Option<(Arc<Chain>, &'a str)> {
+        if self.chains.is_empty() {
+            return None;
+        }
+        let inner = path.strip_prefix('/')?;
+        let end = inner.find(['/', '?']).unwrap_or(inner.len());
+        let (name, rest) = inner.split_at(end);
+        Some((Arc::clone(self.chains.get(name)?), rest))
+    }
+
+    /// The provider of this name.
+    pub(crate) fn provider(&self, name: &str) -> Result<Arc<Route>, NoRoute> {
+        let known = self.known.read().get(name).map(Arc::clone);
+        known.map_or_else(|| self.make(name), Ok)
     }
 
     /// The provider in front of a path, and what is left of the path for it.
@@ -86,12 +148,7 @@ impl Routes {
         if name.is_empty() {
             return Err(NoRoute::Nameless);
         }
-        let known = self.known.read().get(name).map(Arc::clone);
-        let route = match known {
-            Some(route) => route,
-            None => self.make(name)?,
-        };
-        Ok((route, rest))
+        Ok((self.provider(name)?, rest))
     }
 
     fn make(&self, name: &str) -> Result<Arc<Route>, NoRoute> {
@@ -112,7 +169,8 @@ impl Routes {
         let route = Arc::new(Route {
             name: name.into(),
             base: base.ok_or(NoRoute::Unknown)?,
-            own: false,
+            way: Way::Public,
+            credential: None,
         });
         let mut known = self.known.write();
         if known.len() < KNOWN {
@@ -157,7 +215,7 @@ mod tests {
 
     fn routes() -> Routes {
         let own = Upstream::new("shop", "http://127.0.0.1:9000/v1/".parse().unwrap());
-        Routes::new(Arc::new(Catalogue::built_in()), &[own]).unwrap()
+        Routes::new(Arc::new(Catalogue::built_in()), &[own], &[]).unwrap()
     }
 
     fn asked(path: &str) -> Result<String, NoRoute> {

@@ -1,10 +1,14 @@
 //! What a gateway is told: plain values, read from wherever their owner likes.
 
 mod read;
+mod upstream;
 
 use std::time::Duration;
 
+pub use abide_config::{ChainMember, ChainRoute};
+
 pub use self::read::BadSetting;
+pub use self::upstream::{Transport, Upstream};
 use crate::access::Access;
 
 /// How a gateway behaves. What holds for each provider is the governor's.
@@ -31,6 +35,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Providers with an address of their own, beside those of the catalogue.
     pub upstreams: Vec<Upstream>,
+    /// Questions that several providers answer.
+    pub chains: Vec<ChainRoute>,
 }
 
 /// Bounds of time and size.
@@ -100,26 +106,7 @@ impl Default for Settings {
             access: Access::default(),
             limits: Limits::default(),
             upstreams: Vec::new(),
-        }
-    }
-}
-
-/// Where a provider is asked.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Upstream {
-    /// The provider.
-    pub provider: String,
-    /// `http://` or `https://`, a host, perhaps a port and a path in front of every request's.
-    pub base: http::Uri,
-}
-
-impl Upstream {
-    /// A provider at an address.
-    pub fn new(provider: impl Into<String>, base: http::Uri) -> Self {
-        Self {
-            provider: provider.into(),
-            base,
+            chains: Vec::new(),
         }
     }
 }

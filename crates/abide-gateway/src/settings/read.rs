@@ -11,16 +11,24 @@ use crate::access::{Access, Secret};
 
 /// What of a configuration does not make sense: its key, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("gateway.{key}: {what}")]
+#[error("{key}: {what}")]
 pub struct BadSetting {
-    key: &'static str,
+    key: String,
     what: String,
 }
 
 impl BadSetting {
     pub(crate) fn new(key: &'static str, what: impl ToString) -> Self {
         Self {
-            key,
+            key: format!("gateway.{key}"),
+            what: what.to_string(),
+        }
+    }
+
+    /// Of a provider's upstream.
+    pub(super) fn of(provider: &str, what: impl ToString) -> Self {
+        Self {
+            key: format!("providers.{provider}.upstream"),
             what: what.to_string(),
         }
     }
@@ -33,13 +41,9 @@ impl Settings {
     /// What does not make sense, with its key.
     pub fn read(config: &Config) -> Result<Self, BadSetting> {
         let told = config.gateway();
-        let mut upstreams = Vec::new();
-        for (provider, upstream) in config.upstreams() {
-            let base = upstream.url().as_str().parse();
-            let base =
-                base.map_err(|e| BadSetting::new("upstream", format!("{}: {e}", upstream.url())))?;
-            upstreams.push(Upstream::new(provider, base));
-        }
+        let upstreams = config.upstreams();
+        let upstreams = upstreams.map(|(provider, told)| Upstream::read(provider, told));
+        let upstreams = upstreams.collect::<Result<_, _>>()?;
         Ok(Self {
             access: access(&told)?,
             limits: limits(&told),
@@ -49,6 +53,7 @@ impl Settings {
             forwarded: told.forwarded,
             allow_unlisted: told.allow_unlisted,
             upstreams,
+            chains: config.chains().to_vec(),
         })
     }
 }

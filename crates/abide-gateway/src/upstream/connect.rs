@@ -10,33 +10,44 @@ use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
 use super::address::Reach;
 use super::failure::Forbidden;
-use crate::settings::Limits;
+use crate::settings::{Limits, Transport};
 
 /// Makes connections to providers.
 pub(crate) type Connector = HttpsConnector<Guarded>;
 
 /// # Errors
 /// When TLS cannot be set up.
-pub(crate) fn connector(limits: &Limits, reach: Reach) -> Result<Connector, rustls::Error> {
+pub(crate) fn connector(
+    limits: &Limits,
+    reach: Reach,
+    transport: &Transport,
+) -> Result<Connector, rustls::Error> {
     let mut http = HttpConnector::new_with_resolver(Resolver { reach });
     http.set_nodelay(true);
     http.enforce_http(false);
     http.set_connect_timeout(Some(limits.connect));
     http.set_keepalive(Some(limits.pool_idle));
-    let mut tls = abide::tls_config(Vec::new())?;
+    let identity = transport.identity.as_ref();
+    let identity = identity.map(|i| (i.0.clone(), i.1.clone_key()));
+    let mut tls = abide::tls_config_as(transport.roots.clone(), identity)?;
     // The builder says itself what is spoken.
     tls.alpn_protocols.clear();
     Ok(HttpsConnectorBuilder::new()
         .with_tls_config(tls)
         .https_or_http()
         .enable_all_versions()
-        .wrap_connector(Guarded { http, reach }))
+        .wrap_connector(Guarded {
+            http,
+            reach,
+            proxy: transport.proxy.clone(),
+        }))
 }
 
 /// Refuses addresses that stand in a URI as they are: nothing is resolved of them.
@@ -44,6 +55,8 @@ pub(crate) fn connector(limits: &Limits, reach: Reach) -> Result<Connector, rust
 pub(crate) struct Guarded {
     http: HttpConnector<Resolver>,
     reach: Reach,
+    /// On the way, for TLS as a tunnel. What a name resolves to is its business then.
+    proxy: Option<Uri>,
 }
 
 /// A connection under way.
@@ -59,6 +72,10 @@ impl Service<Uri> for Guarded {
     }
 
     fn call(&mut self, to: Uri) -> Connecting {
+        if let Some(proxy) = &self.proxy {
+            let mut tunnel = Tunnel::new(proxy.clone(), self.http.clone());
+            return Box::pin(async move { tunnel.call(to).await.map_err(io::Error::other) });
+        }
         let host = to.host().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
         if let Ok(address) = host.parse::<IpAddr>()

@@ -19,7 +19,7 @@ pub(crate) use self::connect::dial;
 pub(crate) use self::failure::{Failure, Forbidden, read};
 
 use crate::body::Outgoing;
-use crate::settings::Limits;
+use crate::settings::{Limits, Transport};
 
 /// The connections to providers of one worker. They stay on its thread: handing a wake-up from one
 /// thread to another costs more than making a connection anew for each.
@@ -36,13 +36,17 @@ struct Inner {
 impl Upstream {
     /// # Errors
     /// When TLS cannot be set up.
-    pub(crate) fn new(limits: &Limits, reach: Reach) -> Result<Self, rustls::Error> {
+    pub(crate) fn new(
+        limits: &Limits,
+        reach: Reach,
+        transport: &Transport,
+    ) -> Result<Self, rustls::Error> {
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits.pool_idle)
             .pool_max_idle_per_host(limits.pool_size)
             .timer(TokioTimer::new())
-            .build(connect::connector(limits, reach)?);
+            .build(connect::connector(limits, reach, transport)?);
         Ok(Self {
             inner: Arc::new(Inner {
                 client,
