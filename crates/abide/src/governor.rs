@@ -234,23 +234,21 @@ impl Governor {
         account: Option<&str>,
     ) -> Option<(Handle, Target)> {
         let names = &self.shared.names;
+        let (handle, found) = self.whose(place)?;
+        let mut target = found.target(&handle);
+        found.gates(names, method, place, headers, account, &mut target.gates);
+        Some((handle, target))
+    }
+
+    /// The provider of a place; `None` when its host is none.
+    pub(crate) fn whose(&self, place: &Place<'_>) -> Option<(Handle, Arc<Found>)> {
+        let names = &self.shared.names;
         let key = names.origin(place.host, place.port, place.effective);
         let known = self.providers.read().found(key, place);
-        let (handle, found) = match known {
-            Some(found) => found,
-            None => self.find(key, place)?,
-        };
-        let place = Place {
-            host: &found.host,
-            ..*place
-        };
-        let target = Target {
-            provider: Arc::clone(handle.name()),
-            gates: found.gates(names, method, &place, headers, account),
-            loopback: found.loopback,
-            profile: Arc::clone(&found.profile),
-        };
-        Some((handle, target))
+        match known {
+            Some(found) => Some(found),
+            None => self.find(key, place),
+        }
     }
 
     #[cfg(test)]

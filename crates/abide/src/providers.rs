@@ -19,7 +19,7 @@ use crate::names::{Credential, Names};
 use crate::outage::Audience;
 use crate::place::Place;
 use crate::shard::{Handle, Shard};
-use crate::target::{self, Gates, Known};
+use crate::target::{self, Gates, Known, Target};
 
 /// How many providers are remembered; those that nobody needs make room. Each is a few KiB. Only
 /// providers of the catalogue and of the configuration may be more, as long as all are in use.
@@ -95,7 +95,19 @@ impl Audience for Shards {
 }
 
 impl Found {
-    /// The gates of a request to it. `named` is its account where the request does not tell.
+    /// The provider of its requests, before their gates are put `to` its target.
+    pub(crate) fn target(&self, handle: &Handle) -> Target {
+        Target {
+            provider: Arc::clone(handle.name()),
+            gates: Gates::new(),
+            loopback: self.loopback,
+            profile: Arc::clone(&self.profile),
+        }
+    }
+
+    /// Adds the gates of a request to it, whose target has none yet. `named` is its account where
+    /// the request does not tell. They are put where they are to be: there is room for the gates of
+    /// most requests, and moving it about costs more than finding them.
     pub(crate) fn gates(
         &self,
         names: &Names,
@@ -103,7 +115,12 @@ impl Found {
         place: &Place<'_>,
         headers: &HeaderMap,
         named: Option<&str>,
-    ) -> Gates {
+        gates: &mut Gates,
+    ) {
+        let place = &Place {
+            host: &self.host,
+            ..*place
+        };
         // Only its name within this process, until its gates are not those of the last.
         let mark = match named {
             Some(name) => Some(names.short(&target::account_parts(name))),
@@ -111,7 +128,7 @@ impl Found {
         };
         let last = match &*self.last.read() {
             Some(last) if last.mark == mark => match &last.gates {
-                Some(gates) => return Gates::from_slice(gates),
+                Some(known) => return gates.extend_from_slice(known),
                 None => Some((last.account, Arc::clone(&last.known))),
             },
             _ => None,
@@ -126,17 +143,17 @@ impl Found {
             (account, Arc::default())
         });
         let mut new = Known::default();
-        let mut gates = target::gates(
+        target::gates(
             names,
             &self.provider,
             &self.profile,
             (method, place, headers),
             account,
-            &known,
-            &mut new,
+            (&known, &mut new),
+            gates,
         );
         if let Some(part) = self.part {
-            target::add_host(&mut gates, names, &self.provider, part);
+            target::add_host(gates, names, &self.provider, part);
         }
         if !new.is_empty()
             && let Some(mut last) = self.last.try_write()
@@ -149,7 +166,6 @@ impl Found {
                 known: Arc::new(new.join(&known)),
             });
         }
-        gates
     }
 
     pub(crate) fn new(
@@ -292,7 +308,7 @@ mod tests {
     use super::*;
     use crate::Governor;
 
-    fn route(governor: &Governor, url: &str) -> (Handle, crate::Target) {
+    fn route(governor: &Governor, url: &str) -> (Handle, Target) {
         let url = Url::parse(url).unwrap();
         let place = Place::of_url(&url).unwrap();
         governor

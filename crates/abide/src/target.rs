@@ -92,14 +92,15 @@ impl Target {
                 shared.names.credential(parts)
             }),
         };
-        let mut gates = gates(
+        let mut gates = Gates::new();
+        self::gates(
             &shared.names,
             &provider,
             &profile,
             (method, &place, headers),
             account,
-            &Known::default(),
-            &mut Known::default(),
+            (&Known::default(), &mut Known::default()),
+            &mut gates,
         );
         if several {
             let part = host_part(&shared.names, &place);
@@ -114,17 +115,17 @@ impl Target {
     }
 }
 
-/// The gates that a request to a place passes, widest first. Those that are `known` are not named
-/// anew; those that are not, and last, are put to the `new` ones.
+/// Adds the gates that a request to a place passes, widest first. Those that are `known` are not
+/// named anew; those that are not, and last, are put to the `new` ones.
 pub(crate) fn gates(
     names: &Names,
     provider: &str,
     profile: &Profile,
     (method, place, headers): (&Method, &Place<'_>, &HeaderMap),
     account: Option<Credential>,
-    known: &Known,
-    new: &mut Known,
-) -> Gates {
+    (known, new): (&Known, &mut Known),
+    to: &mut Gates,
+) {
     let asking = Asking {
         method,
         host: place.host,
@@ -133,7 +134,7 @@ pub(crate) fn gates(
         headers,
         credential: account.as_ref().map(|a| &a.bytes()[..]),
     };
-    let gates = profile.gates().passing(&asking).map(|passing| {
+    to.extend(profile.gates().passing(&asking).map(|passing| {
         let lasts = passing.lasts();
         if let Some(gate) = lasts.and_then(|at| known.get(at)) {
             let cost = passing.cost();
@@ -156,8 +157,7 @@ pub(crate) fn gates(
             new.put(at, gate);
         }
         gate
-    });
-    gates.collect()
+    }));
 }
 
 /// Those gates of one account that are the same whatever it asks for, by their places in the

@@ -54,25 +54,26 @@ pub(super) fn append(key: &mut Key, part: &[u8]) {
 pub(super) fn append_route(key: &mut Key, path: &str) {
     let at = key.len();
     append(key, &[]);
-    for (n, segment) in path.split('/').enumerate() {
+    for (n, segment) in path.as_bytes().split(|b| *b == b'/').enumerate() {
         if n > 0 {
             key.push(b'/');
         }
-        let shown = if is_id(segment) { "*" } else { segment };
-        key.extend_from_slice(shown.as_bytes());
+        let shown = if is_id(segment) { &b"*"[..] } else { segment };
+        key.extend_from_slice(shown);
     }
     let (_, after) = key.split_at_mut(at);
     let len = u32::try_from(after.len() - LENGTH).unwrap_or(u32::MAX);
     after[..LENGTH].copy_from_slice(&len.to_be_bytes());
 }
 
-fn is_id(segment: &str) -> bool {
-    let digits = segment.bytes().filter(u8::is_ascii_digit).count();
-    let hex = |b: u8| b.is_ascii_hexdigit() || b == b'-';
-    let all_digits = digits > 0 && digits == segment.len();
-    all_digits
-        || segment.len() >= 8 && digits > 0 && segment.bytes().all(hex)
-        || segment.len() >= 16 && digits > 2
+fn is_id(segment: &[u8]) -> bool {
+    let (mut digits, mut hex) = (0, true);
+    for b in segment {
+        digits += usize::from(b.is_ascii_digit());
+        hex &= b.is_ascii_hexdigit() || *b == b'-';
+    }
+    let len = segment.len();
+    digits > 0 && (digits == len || len >= 8 && hex) || len >= 16 && digits > 2
 }
 
 /// The path's segment of this number, counted from 1; empty where there is none.

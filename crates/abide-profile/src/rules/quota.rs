@@ -153,7 +153,7 @@ impl Quota {
         let left = || Some(limit?.saturating_sub(count(&self.used)?));
         let remaining = count(&self.remaining).or_else(left);
         let cost = count(&self.cost).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-        let bucket = self.bucket.as_ref().and_then(|r| r.name(view));
+        let bucket = self.bucket.as_ref().and_then(|r| r.named(view, hash));
         let reset = self.reset.as_ref().map_or(Hint::Absent, |r| r.when(view));
         let reset = match reset {
             Hint::Until(at) => Some(at),
@@ -173,7 +173,7 @@ impl Quota {
             reset,
             window: self.window.as_ref().and_then(|r| r.span(view)),
             cost,
-            bucket: bucket.map(|name| BucketId(hash(&name))),
+            bucket: bucket.map(BucketId),
         })
     }
 

@@ -206,9 +206,9 @@ impl Reader {
             .filter(|d| !d.is_zero())
     }
 
-    /// As a name.
-    pub(crate) fn name(&self, view: &View<'_>) -> Option<Vec<u8>> {
-        self.first(view, |text| (!text.is_empty()).then(|| text.to_vec()))
+    /// As a name, of which something is made.
+    pub(crate) fn named<T>(&self, view: &View<'_>, make: impl Fn(&[u8]) -> T) -> Option<T> {
+        self.first(view, |text| (!text.is_empty()).then(|| make(text)))
     }
 
     const fn form(&self) -> Form {

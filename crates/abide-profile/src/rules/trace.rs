@@ -78,7 +78,7 @@ impl Told {
 /// `None` where nothing is told.
 fn look(reader: &Reader, part: &'static str, gate: Option<&str>, view: &View<'_>) -> Option<Look> {
     let place = reader.place()?;
-    let value = reader.name(view)?;
+    let value = reader.named(view, <[u8]>::to_vec)?;
     let hint = match part {
         "reset" | "ask" => reader.when(view),
         _ => Hint::Absent,

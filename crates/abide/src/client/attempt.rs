@@ -109,7 +109,7 @@ impl Client {
                 Ok(inner) => {
                     // A provider is one witness, by whatever host and way it is asked; it is one
                     // also for whoever leaves while its answer is being looked at.
-                    permit.answered(shard.name());
+                    permit.answered_at(at.now);
                     let left = call.time_left(at.now);
                     let looking = Self::look(&shard, &view, inner, at, &mut permit);
                     match within(left, looking).await {

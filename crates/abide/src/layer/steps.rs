@@ -37,12 +37,11 @@ where
                     headers: request.headers(),
                     extensions: request.extensions(),
                 };
-                Talk::begin(this.told, &shown)
+                Talk::begin(this.told, &shown, this.talk)
             });
-            let Some(talk) = talk else {
+            if talk.is_none() {
                 return Some(Err(Error::NoHost));
-            };
-            *this.talk = Some(talk);
+            }
         }
         let talk = this.talk.as_mut()?;
         let step = talk.ask(*this.readied);

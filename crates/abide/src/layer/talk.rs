@@ -37,11 +37,15 @@ pub(super) struct Shown<'a> {
 }
 
 impl Talk {
-    /// `None` for a request that names no host.
-    pub(super) fn begin<R, F>(told: &Told<R, F>, request: &Shown<'_>) -> Option<Self> {
+    /// Begins one in its place: it is large, and moving it about costs more than most of what is
+    /// decided. `None` for a request that names no host.
+    pub(super) fn begin<'t, R, F>(
+        told: &Told<R, F>,
+        request: &Shown<'_>,
+        at: &'t mut Option<Self>,
+    ) -> Option<&'t mut Self> {
         let place = Place::of_uri(request.uri, request.headers)?;
-        let governor = &told.governor;
-        let (shard, target) = governor.route(request.method, &place, request.headers, None)?;
+        let (shard, found) = told.governor.whose(&place)?;
         let options = request.extensions.get::<Options>();
         let options = options.copied().unwrap_or_default();
         let safety = options.safety;
@@ -54,19 +58,22 @@ impl Talk {
         };
         let base = shard.call().unwrap_or(&told.call);
         let call = Call::to_begin(options.call(base), safety);
-        let mut admission = Admission::to(target);
+        let mut admission = Admission::to(found.target(&shard));
         admission.cost = options.cost.max(1);
         admission.urgency = options.urgency;
         admission.fair = options.fair;
         admission.paced = shard.paces(place.path);
-        Some(Self {
+        let talk = at.insert(Self {
             accepts_json: shard.profile().expects_json() || accepts_json(request.headers),
             method: request.method.clone(),
             path: request.uri.path_and_query().cloned(),
             shard,
             admission,
             call,
-        })
+        });
+        let (gates, names) = (&mut talk.admission.target.gates, &talk.shard.shared().names);
+        found.gates(names, request.method, &place, request.headers, None, gates);
+        Some(talk)
     }
 
     /// How long an answer may be waited for; `None` without a bound.

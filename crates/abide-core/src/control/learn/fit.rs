@@ -9,6 +9,7 @@ use super::burst::{self, Bounds, LANES};
 use super::history::Evidence;
 use super::model::Model;
 use super::prior;
+use super::soon::soon;
 
 /// The parts into which the phase of a window is divided that begins at no round time.
 const PHASES: u32 = 12;
@@ -52,6 +53,16 @@ pub(super) struct Look<'a> {
     pub(super) borne: f64,
 }
 
+/// A refusal, with what is asked of it for every length and phase of windows.
+struct Refusal {
+    at: f64,
+    /// What was accepted next.
+    next: Option<f64>,
+    /// How many were sent before it that came back well, and how many are not answered yet.
+    good: usize,
+    open: usize,
+}
+
 impl Look<'_> {
     /// All limits that are possible, the likeliest first.
     pub(super) fn fits(&self) -> Vec<Fit> {
@@ -62,9 +73,10 @@ impl Look<'_> {
         }
         all.extend(self.bucket());
         let known = self.seen.good.last().copied().unwrap_or_default();
+        let refusals = self.refusals();
         for span in prior::spans(known).filter(|s| *s > BLURRED * self.varies) {
-            all.extend(self.sliding(span));
-            all.extend(self.fixed(span));
+            all.extend(self.sliding(&refusals, span));
+            all.extend(self.fixed(&refusals, span));
         }
         let refusals = self.usable();
         all.retain(|f| f.cost <= ODD * refusals.saturating_sub(1) as f64);
@@ -144,16 +156,40 @@ impl Look<'_> {
         self.seen.good.last().copied().unwrap_or_default() / 4.0
     }
 
-    /// How many may have been accepted of what was sent between two times.
-    fn between(&self, from: f64, until: f64) -> usize {
-        let count =
-            |all: &[f64]| all.partition_point(|t| *t < until) - all.partition_point(|t| *t < from);
-        count(&self.seen.good) + count(&self.seen.open)
+    fn refusals(&self) -> Vec<Refusal> {
+        let (seen, varies) = (self.seen, self.varies);
+        let before = |all: &[f64], until: f64| all.partition_point(|t| *t < until);
+        let refused = seen.refused.iter().map(|&at| {
+            // What was sent just then may have overtaken it.
+            let next = seen.good.partition_point(|t| *t <= at + 2.0 * varies);
+            Refusal {
+                at,
+                next: seen.good.get(next).copied(),
+                good: before(&seen.good, at + varies),
+                open: before(&seen.open, at + varies),
+            }
+        });
+        refused.collect()
     }
 
-    fn sliding(&self, span: f64) -> Option<Fit> {
-        let most = (self.seen.refused_after(span))
-            .map(|r| self.between(r - span - self.varies, r + self.varies));
+    /// How many may have been accepted of what was sent from some time before it until a refusal.
+    fn since(&self, from: f64, refusal: &Refusal) -> usize {
+        let after = |all: &[f64]| all.len() - all.partition_point(|t| *t < from);
+        after(&self.seen.good[..refusal.good]) + after(&self.seen.open[..refusal.open])
+    }
+
+    /// The refusals before which at least `span` seconds are known.
+    fn known<'a>(
+        &self,
+        refusals: &'a [Refusal],
+        span: f64,
+    ) -> impl Iterator<Item = &'a Refusal> + use<'a> {
+        let from = if self.seen.whole { f64::MIN } else { span };
+        refusals.iter().filter(move |r| r.at >= from)
+    }
+
+    fn sliding(&self, refusals: &[Refusal], span: f64) -> Option<Fit> {
+        let most = (self.known(refusals, span)).map(|r| self.since(r.at - span - self.varies, r));
         // One in a window is a bucket without a burst.
         let most = most.min().filter(|most| *most > 1)?;
         let (mut least, mut from) = (0, 0);
@@ -176,7 +212,7 @@ impl Look<'_> {
         })
     }
 
-    fn fixed(&self, span: f64) -> Option<Fit> {
+    fn fixed(&self, refusals: &[Refusal], span: f64) -> Option<Fit> {
         let mut best: Option<Fit> = None;
         let round = self.wall.map(|wall| (-(wall.rem_euclid(span)), 0.0));
         let first = self.seen.good.first().map(|t| (*t, 1.0));
@@ -184,13 +220,17 @@ impl Look<'_> {
         // A short window that begins at no round time is hardly to be told from a bucket.
         let odd = odd.filter(|_| span >= SHORT);
         for (phase, cost) in round.into_iter().chain(first).chain(odd) {
-            let Some((least, most)) = self.counts(span, phase) else {
+            let cost = 0.2 + cost + prior::span(span);
+            if best.as_ref().is_some_and(|b| b.cost <= cost) {
+                continue;
+            }
+            let Some((least, most)) = self.counts(refusals, span, phase) else {
                 continue;
             };
             let Some((count, roundness)) = prior::likeliest_count(least, most) else {
                 continue;
             };
-            let cost = 0.2 + cost + prior::span(span) + roundness;
+            let cost = cost + roundness;
             if best.as_ref().is_none_or(|b| cost < b.cost) {
                 let boundary = self.seen.at(phase.rem_euclid(span));
                 best = Some(Fit {
@@ -208,37 +248,37 @@ impl Look<'_> {
     }
 
     /// The bounds of the count of windows of this length with a boundary at `phase`.
-    fn counts(&self, span: f64, phase: f64) -> Option<(f64, f64)> {
+    fn counts(&self, refusals: &[Refusal], span: f64, phase: f64) -> Option<(f64, f64)> {
         let good = &self.seen.good;
         let window = |t: f64| ((t - phase) / span).floor();
         // Between a refusal and what is accepted next lies a boundary.
-        for r in self.seen.refused_after(span) {
-            // What was sent just then may have overtaken it.
-            let next = good.partition_point(|t| *t <= r + 2.0 * self.varies);
-            if let Some(&t) = good.get(next)
-                && window(t + self.varies) <= window(r - self.varies)
-            {
+        for r in self.known(refusals, span) {
+            let (Some(next), refused) = (r.next, r.at - self.varies) else {
+                continue;
+            };
+            let next = next + self.varies;
+            // What comes before it lies in no later window, whatever windows there are.
+            if next <= refused || window(next) <= window(refused) {
                 return None;
             }
         }
         let mut most = f64::MAX;
-        for r in self.seen.refused_after(span) {
+        for r in self.known(refusals, span) {
             // One that came too soon after a boundary met the window before.
-            let begun = window(r - self.varies) * span + phase;
-            let count = self.between(begun - self.varies, r + self.varies);
-            most = most.min(count as f64);
-        }
-        if most <= 1.0 {
-            return None;
+            let begun = window(r.at - self.varies) * span + phase;
+            most = most.min(self.since(begun - self.varies, r) as f64);
+            if most <= 1.0 {
+                return None;
+            }
         }
         // Only windows that something was accepted in are looked at, however far apart they lie.
         let (mut least, mut from) = (0.0_f64, 0);
         while let Some(&t) = good.get(from) {
             let begins = window(t) * span + phase;
             // What arrives so close to a boundary may belong to either side.
-            let begun = from + good[from..].partition_point(|t| *t < begins + self.varies);
+            let begun = from + soon(&good[from..], |t| t < begins + self.varies);
             let until = begins + span - self.varies;
-            let ended = begun + good[begun..].partition_point(|t| *t <= until);
+            let ended = begun + soon(&good[begun..], |t| t <= until);
             least = least.max((ended - begun) as f64);
             if least > most {
                 return None;

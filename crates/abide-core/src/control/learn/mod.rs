@@ -17,6 +17,7 @@ mod fit;
 mod history;
 mod model;
 mod prior;
+mod soon;
 
 use std::time::Duration;
 

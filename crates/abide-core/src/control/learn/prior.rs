@@ -76,6 +76,10 @@ pub(super) fn likeliest_count(low: f64, high: f64) -> Option<(f64, f64)> {
         if best.is_none_or(|(_, c)| cost < c) {
             best = Some((n, cost));
         }
+        // None is likelier.
+        if cost <= 0.0 {
+            break;
+        }
         n += 1.0;
     }
     best
