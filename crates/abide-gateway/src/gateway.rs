@@ -37,6 +37,14 @@ pub enum GatewayError {
         /// What is wrong with it.
         what: BadBase,
     },
+    /// A chain asks somebody who cannot be asked.
+    #[error("chain {chain}: {provider} is no provider that can be asked: it needs an `upstream`")]
+    Chain {
+        /// The chain.
+        chain: String,
+        /// Its member.
+        provider: String,
+    },
     /// Its name is none.
     #[error("{0:?} is no name for a gateway: letters, digits, - and . may be in it")]
     Name(String),
@@ -89,6 +97,15 @@ impl Gateway {
             &settings.chains,
         )
         .map_err(|(provider, what)| GatewayError::Base { provider, what })?;
+        for chain in &settings.chains {
+            let mut members = chain.members.iter();
+            if let Some(m) = members.find(|m| routes.provider(&m.provider).is_err()) {
+                return Err(GatewayError::Chain {
+                    chain: chain.name.clone(),
+                    provider: m.provider.clone(),
+                });
+            }
+        }
         let callers = Callers::new(&settings.limits);
         let read: fn(&Failure) -> Option<Read> = read;
         let layer = Layer::new(governor.clone())
