@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let state = State::open(args.state.as_deref(), false)?;
     let governor = setup.governor().store(Arc::new(state.store)).build()?;
-    let call = setup.config().call(Use::Call, None);
+    let call = setup.config().call(Use::Gateway, None);
     let gateway = Arc::new(Gateway::new(settings, governor, call, log(&told)?)?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -115,7 +115,7 @@ fn setup(args: &Args) -> anyhow::Result<Setup> {
             .map_err(|why| usage(format!("{flag}: {why}")))?;
     }
     let catalogue = crate::catalogue::load(None, &config)?;
-    crate::config::setup(config, catalogue, Use::Call)
+    crate::config::setup(config, catalogue, Use::Gateway)
 }
 
 fn flags(args: &Args) -> Vec<Flag> {

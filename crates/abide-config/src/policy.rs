@@ -254,6 +254,10 @@ pub struct FetchPolicy {
     pub contact: Option<String>,
 }
 
+/// What a call through the gateway may take beyond its patience: a minute is longer than nearly
+/// every answer, and nobody hangs for ever.
+const BEYOND_PATIENCE: Duration = Duration::from_secs(60);
+
 impl Config {
     fn view<'a>(&'a self, of: Use, provider: Option<&'a str>) -> View<'a> {
         View {
@@ -282,6 +286,9 @@ impl Config {
         p.wait_max = v.get("wait.max");
         v.put("body.replay", &mut p.body_replay);
         p.deadline = v.get("deadline");
+        if of == Use::Gateway && p.deadline.is_none() && self.says_nothing(provider, "deadline") {
+            p.deadline = Some(p.patience.saturating_add(BEYOND_PATIENCE));
+        }
         if v.is("retry.write", "refused-only") {
             p.write = WriteRepeat::RefusedOnly;
         }
@@ -290,6 +297,12 @@ impl Config {
             p.wait_for_budget = true;
         }
         p
+    }
+
+    /// Whether a knob has its default because nobody set it.
+    fn says_nothing(&self, provider: Option<&str>, key: &str) -> bool {
+        let found = self.effective(Use::Gateway, provider, key);
+        found.is_some_and(|e| *e.origin == Origin::Default)
     }
 
     /// How answers are judged.
