@@ -53,20 +53,26 @@ pub enum GatewayError {
     Tls(#[from] rustls::Error),
 }
 
-/// What all connections share.
+/// What all connections share, as it is until other settings come into force.
 pub struct Gateway {
     settings: Settings,
-    governor: Governor,
     routes: Routes,
     layer: Layer<Copies, By<fn(&Failure) -> Option<Read>>>,
+    /// Its name in `Via`, with a part that no other gateway has: loops are seen by it.
+    pseudonym: String,
+    via: HeaderValue,
+    lasting: Arc<Lasting>,
+}
+
+/// What stays whatever the settings are.
+struct Lasting {
+    governor: Governor,
     books: Arc<Books>,
     life: Life,
     tunnels: TaskTracker,
     callers: Callers,
-    /// Its name in `Via`, with a part that no other gateway has: loops are seen by it.
-    pseudonym: String,
-    via: HeaderValue,
     keys: RandomState,
+    mark: u32,
 }
 
 impl Gateway {
@@ -80,6 +86,32 @@ impl Gateway {
         call: CallPolicy,
         log: Log,
     ) -> Result<Self, GatewayError> {
+        let lasting = Lasting {
+            books: Arc::new(Books::new(Arc::clone(governor.clock()), log)),
+            life: Life::default(),
+            tunnels: TaskTracker::new(),
+            callers: Callers::new(&settings.limits),
+            keys: RandomState::new(),
+            mark: fastrand::u32(..),
+            governor,
+        };
+        Self::of(settings, call, Arc::new(lasting))
+    }
+
+    /// The same gateway with other settings. Where it listens, its threads, its log and how many
+    /// connections it takes stay.
+    ///
+    /// # Errors
+    /// When the settings do not make sense, saying which.
+    pub fn renewed(&self, settings: Settings, call: CallPolicy) -> Result<Self, GatewayError> {
+        Self::of(settings, call, Arc::clone(&self.lasting))
+    }
+
+    fn of(
+        settings: Settings,
+        call: CallPolicy,
+        lasting: Arc<Lasting>,
+    ) -> Result<Self, GatewayError> {
         let name = &settings.name;
         if name.is_empty()
             || !name
@@ -88,9 +120,10 @@ impl Gateway {
         {
             return Err(GatewayError::Name(name.clone()));
         }
-        let pseudonym = format!("{name}-{:08x}", fastrand::u32(..));
+        let pseudonym = format!("{name}-{:08x}", lasting.mark);
         let bad = || GatewayError::Name(name.clone());
         let via = HeaderValue::try_from(format!("1.1 {pseudonym}")).map_err(|_| bad())?;
+        let governor = &lasting.governor;
         let routes = Routes::new(
             Arc::clone(governor.catalogue()),
             &settings.upstreams,
@@ -106,56 +139,65 @@ impl Gateway {
                 });
             }
         }
-        let callers = Callers::new(&settings.limits);
         let read: fn(&Failure) -> Option<Read> = read;
         let layer = Layer::new(governor.clone())
             .call(call)
             .repeating_by(Copies)
             .failures(read);
-        let books = Books::new(Arc::clone(governor.clock()), log);
         Ok(Self {
             settings,
-            governor,
             routes,
             layer,
-            books: Arc::new(books),
-            life: Life::default(),
-            tunnels: TaskTracker::new(),
-            callers,
             pseudonym,
             via,
-            keys: RandomState::new(),
+            lasting,
         })
     }
 
-    /// The ways of one worker: to providers whose address the operator named, and to all others.
-    pub(crate) fn ways(&self) -> Result<Ways, GatewayError> {
+    /// The ways of one worker. Those of `before` that did not change are kept, with their
+    /// connections.
+    pub(crate) fn ways(&self, before: Option<(&Self, &Ways)>) -> Result<Ways, GatewayError> {
         let way = |reach, transport: &Transport| {
             let upstream = Upstream::new(&self.settings.limits, reach, transport)?;
-            Ok::<_, GatewayError>(Service::new(upstream, self.layer.clone()))
+            Ok::<_, GatewayError>(upstream)
         };
+        let same = before.filter(|(old, _)| old.settings.limits == self.settings.limits);
+        let layered = |upstream| Service::new(upstream, self.layer.clone());
         let plain = Transport::default();
-        let upstreams = self.settings.upstreams.iter();
-        let special = upstreams.filter(|u| !u.transport.is_plain());
+        let kept = |of: fn(&Ways) -> &Way, reach| match same {
+            Some((_, ways)) => Ok(layered(of(ways).get_ref().clone())),
+            None => way(reach, &plain).map(layered),
+        };
+        let special = self.settings.upstreams.iter();
+        let special = special.filter(|u| !u.transport.is_plain());
         let own = special.map(|u| {
             let name: Box<str> = u.provider.as_str().into();
-            Ok::<_, GatewayError>((name, way(Reach::Anywhere, &u.transport)?))
+            let old = same.filter(|(old, _)| {
+                let mut olds = old.settings.upstreams.iter();
+                olds.any(|o| o.provider == u.provider && o.transport == u.transport)
+            });
+            let old = old.and_then(|(_, ways)| ways.own.get(&name));
+            let made = match old {
+                Some(old) => layered(old.get_ref().clone()),
+                None => layered(way(Reach::Anywhere, &u.transport)?),
+            };
+            Ok::<_, GatewayError>((name, made))
         });
         Ok(Ways {
-            public: way(Reach::Public, &plain)?,
-            named: way(Reach::Anywhere, &plain)?,
-            own: Arc::new(own.collect::<Result<_, _>>()?),
+            public: kept(|w| &w.public, Reach::Public)?,
+            named: kept(|w| &w.named, Reach::Anywhere)?,
+            own: own.collect::<Result<_, _>>()?,
         })
     }
 
     /// Writes what is left of the access log.
     pub fn close(&self) {
-        self.books.log().close();
+        self.lasting.books.log().close();
     }
 
     /// The governor behind it.
-    pub const fn governor(&self) -> &Governor {
-        &self.governor
+    pub fn governor(&self) -> &Governor {
+        &self.lasting.governor
     }
 
     pub(crate) const fn settings(&self) -> &Settings {
@@ -167,24 +209,24 @@ impl Gateway {
     }
 
     pub(crate) fn meters(&self) -> &Meters {
-        self.books.meters()
+        self.lasting.books.meters()
     }
 
-    pub(crate) const fn books(&self) -> &Arc<Books> {
-        &self.books
+    pub(crate) fn books(&self) -> &Arc<Books> {
+        &self.lasting.books
     }
 
-    pub(crate) const fn callers(&self) -> &Callers {
-        &self.callers
+    pub(crate) fn callers(&self) -> &Callers {
+        &self.lasting.callers
     }
 
     /// Connections that are no HTTP any more.
-    pub(crate) const fn tunnels(&self) -> &TaskTracker {
-        &self.tunnels
+    pub(crate) fn tunnels(&self) -> &TaskTracker {
+        &self.lasting.tunnels
     }
 
-    pub(crate) const fn life(&self) -> &Life {
-        &self.life
+    pub(crate) fn life(&self) -> &Life {
+        &self.lasting.life
     }
 
     pub(crate) fn pseudonym(&self) -> &str {
@@ -195,8 +237,8 @@ impl Gateway {
         &self.via
     }
 
-    pub(crate) const fn keys(&self) -> &RandomState {
-        &self.keys
+    pub(crate) fn keys(&self) -> &RandomState {
+        &self.lasting.keys
     }
 }
 
@@ -209,11 +251,10 @@ impl fmt::Debug for Gateway {
 }
 
 /// The ways of one worker.
-#[derive(Clone)]
 pub(crate) struct Ways {
     public: Way,
     named: Way,
-    own: Arc<HashMap<Box<str>, Way>>,
+    own: HashMap<Box<str>, Way>,
 }
 
 impl Ways {

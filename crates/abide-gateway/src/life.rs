@@ -10,6 +10,9 @@ use std::fmt;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+/// What is not there before somebody serves.
+pub(crate) const WORKERS: &str = "workers";
+
 /// Where in its life a gateway is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
@@ -38,7 +41,7 @@ impl Default for Life {
     fn default() -> Self {
         Self {
             phase: watch::Sender::new(Phase::Serving),
-            pending: Mutex::default(),
+            pending: Mutex::new(vec![WORKERS]),
         }
     }
 }
@@ -63,14 +66,6 @@ impl Life {
     /// Whoever wants to know when it goes on.
     pub(crate) fn watch(&self) -> watch::Receiver<Phase> {
         self.phase.subscribe()
-    }
-
-    /// Something is not there yet.
-    pub(crate) fn lacks(&self, what: &'static str) {
-        let mut pending = self.pending.lock();
-        if !pending.contains(&what) {
-            pending.push(what);
-        }
     }
 
     /// It is there now.

@@ -35,6 +35,7 @@ pub mod events;
 mod exchange;
 mod governor;
 mod inspect;
+mod judging;
 #[cfg(feature = "layer")]
 pub mod layer;
 mod live;

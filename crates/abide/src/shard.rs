@@ -8,21 +8,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use abide_core::call::{CallPolicy, Safety};
-use abide_core::classify::ClassifyPolicy;
+use abide_core::call::Safety;
 use abide_core::gate::{GateKey, GateSet, GateSpec, MAX_GATES};
 use abide_core::hold::Hold;
 use abide_core::outage::Witness;
 use abide_core::provider::{Action, Event, GateView, News, Pass, Provider, Ticket};
 use abide_core::refusal::Refusal;
 use abide_core::{Instant, Scope, Skew};
-use abide_profile::{Paths, Profile};
+use abide_profile::Profile;
 use abide_store::{StoreKey, StoredGate};
+use arc_swap::ArcSwap;
 use http::Method;
 use parking_lot::Mutex;
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Notify, oneshot};
 
+use crate::judging::{Calls, Classify, Judging};
 use crate::names::{Credential, GateName};
 use crate::persist;
 use crate::shared::Shared;
@@ -46,9 +47,7 @@ pub struct Shard {
     shared: Arc<Shared>,
     /// What its answers bear witness of: that this host could be reached.
     witness: Witness,
-    classify: ClassifyPolicy,
-    call: Option<CallPolicy>,
-    unpaced: Paths,
+    judging: ArcSwap<Judging>,
     profile: Arc<Profile>,
     /// On this machine: an outage of our network is none of its.
     local: AtomicBool,
@@ -88,7 +87,7 @@ impl Shard {
         name: &str,
         shared: Arc<Shared>,
         machine: Provider,
-        (classify, call, unpaced): (ClassifyPolicy, Option<CallPolicy>, Paths),
+        judging: Judging,
         profile: Arc<Profile>,
     ) -> Handle {
         Arc::new(Self {
@@ -97,9 +96,7 @@ impl Shard {
             name: name.into(),
             witness: Witness::of(name),
             shared,
-            classify,
-            call,
-            unpaced,
+            judging: ArcSwap::from_pointee(judging),
             profile,
             state: Mutex::new(State {
                 machine,
@@ -127,18 +124,23 @@ impl Shard {
     }
 
     /// How its answers are read.
-    pub(crate) const fn classify(&self) -> &ClassifyPolicy {
-        &self.classify
+    pub(crate) fn classify(&self) -> Classify {
+        Classify(self.judging.load())
+    }
+
+    /// Answers are read so from now on.
+    pub(crate) fn judge_by(&self, judging: Judging) {
+        self.judging.store(Arc::new(judging));
     }
 
     /// The knobs of its calls that bring none of their own.
-    pub(crate) const fn call(&self) -> Option<&CallPolicy> {
-        self.call.as_ref()
+    pub(crate) fn call(&self) -> Calls {
+        Calls(self.judging.load())
     }
 
     /// Whether requests to a path keep to the pace of their gates.
     pub(crate) fn paces(&self, path: &str) -> bool {
-        !self.unpaced.matches(path)
+        !self.judging.load().unpaced.matches(path)
     }
 
     /// Whether a request may be repeated: by its method, unless the profile knows that it only

@@ -1,13 +1,16 @@
 //! `abide serve`: the gateway for programs in any language.
 
+mod manager;
+mod reload;
+
 use std::fs::OpenOptions;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use abide_config::{Flag, GatewayPolicy, Setup, Use};
+use abide_config::{Config, Flag, GatewayPolicy, Setup, Use};
 use abide_gateway::settings::Settings;
-use abide_gateway::{Format, Gateway, Listener, Log, Serving};
+use abide_gateway::{Format, Front, Gateway, Listener, Log, ServeError, Serving};
 use anyhow::Context;
 
 use crate::exit::{Exit, Usage};
@@ -69,24 +72,37 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let state = State::open(args.state.as_deref(), false)?;
     let governor = setup.governor().store(Arc::new(state.store)).build()?;
     let call = setup.config().call(Use::Gateway, None);
-    let gateway = Arc::new(Gateway::new(settings, governor, call, log(&told)?)?);
+    let front = Front::new(Gateway::new(settings, governor, call, log(&told)?)?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("the async runtime cannot start")?;
     let there = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let serving = Serving::start(&gateway, &listener, told.threads.min(there))?;
+    let serving = Serving::start(&front, &listener, told.threads.min(there));
+    let serving = serving.map_err(|e| match e {
+        ServeError::Open(_) => usage(e),
+        e => e.into(),
+    })?;
     let url = listener.url();
     eprintln!("abide: listening on {url}; try {url}/github/rate_limit");
+    manager::is_ready();
+    let gateway = front.now();
     runtime.block_on(async {
         let looking = gateway.governor().keep_looking();
-        stopped().await;
+        let watched = tokio::spawn(manager::keep_alive());
+        let reloads = reload::keep_reading(args, &setup, &front);
+        tokio::select! {
+            () = stopped() => {}
+            () = reloads => {}
+        }
+        manager::stops();
         eprintln!("abide: finishing what is under way; once more to stop at once");
         tokio::select! {
             ended = serving.drain() => ended?,
             () = stopped() => {}
         }
         looking.abort();
+        watched.abort();
         anyhow::Ok(())
     })?;
     gateway.close();
@@ -104,6 +120,13 @@ fn usage(why: impl std::fmt::Display) -> anyhow::Error {
 }
 
 fn setup(args: &Args) -> anyhow::Result<Setup> {
+    let config = config(args)?;
+    let catalogue = crate::catalogue::load(None, &config)?;
+    crate::config::setup(config, catalogue, Use::Gateway)
+}
+
+/// What is configured now: flags, variables, the file.
+fn config(args: &Args) -> anyhow::Result<Config> {
     let mut config = crate::config::load(args.config.as_deref(), flags(args))?;
     for told in &args.upstream {
         let flag = format!("--upstream {told}");
@@ -114,8 +137,7 @@ fn setup(args: &Args) -> anyhow::Result<Setup> {
             .set_upstream(name, url, &flag)
             .map_err(|why| usage(format!("{flag}: {why}")))?;
     }
-    let catalogue = crate::catalogue::load(None, &config)?;
-    crate::config::setup(config, catalogue, Use::Gateway)
+    Ok(config)
 }
 
 fn flags(args: &Args) -> Vec<Flag> {
