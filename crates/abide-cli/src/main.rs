@@ -6,6 +6,7 @@ mod demo;
 mod exit;
 mod explain;
 mod fetch;
+mod knobs;
 mod own_profiles;
 mod plan;
 mod providers;

@@ -248,8 +248,8 @@ impl Gate {
     pub(crate) fn lets_pass(&self, now: Instant, (cost, kept): (u32, u32)) -> bool {
         self.alias.is_none()
             && self.inflight.has_room()
-            && !self.provisional
-            && !self.planned
+            // One look for both: they lie side by side.
+            && !(self.provisional | self.planned)
             && self.hold.as_ref().is_none_or(|h| !h.is_active(now))
             && self.episode.is_none()
             && self.breaker.as_ref().is_none_or(|b| !b.is_open())

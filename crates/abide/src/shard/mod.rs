@@ -1,41 +1,42 @@
 //! One provider at run time: its machine behind one lock, its waiters, its one timer.
 //!
 //! Every call on the machine goes through [`Shard::with`]: lock, call, drain the actions, unlock,
-//! carry them out. Nothing awaits under the lock and no two locks are held together.
+//! carry them out. Nothing awaits under the lock and no two locks are held together. `deeds`
+//! carries out, `timer` wakes, `memory` has what the store knows.
+
+mod deeds;
+mod memory;
+mod timer;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use abide_core::call::Safety;
-use abide_core::gate::{GateKey, GateSet, GateSpec, MAX_GATES};
+use abide_core::gate::{GateKey, GateSpec};
 use abide_core::hold::Hold;
 use abide_core::outage::Witness;
-use abide_core::provider::{Action, Event, GateView, News, Pass, Provider, Ticket};
+use abide_core::provider::{GateView, Pass, Provider, Ticket};
 use abide_core::refusal::Refusal;
 use abide_core::{Instant, Scope, Skew};
 use abide_profile::Profile;
-use abide_store::{StoreKey, StoredGate};
+use abide_store::StoredGate;
 use arc_swap::ArcSwap;
 use http::Method;
 use parking_lot::Mutex;
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Notify, oneshot};
 
+use self::deeds::Deeds;
+pub(crate) use self::timer::NAP;
 use crate::judging::{Calls, Classify, Judging};
 use crate::names::{Credential, GateName};
-use crate::persist;
 use crate::shared::Shared;
 use crate::target::{Target, TargetGate};
 use crate::turn::Turn;
 
 /// What a waiter is told.
 pub(crate) type Grant = Result<Pass, Box<Refusal>>;
-
-/// A timer sleeps no longer than this at once: it counts time awake only, and must look again
-/// after the machine was suspended.
-pub(crate) const NAP: Duration = Duration::from_secs(10);
 
 /// A shared handle to one provider.
 pub type Handle = Arc<Shard>;
@@ -70,16 +71,6 @@ pub(crate) struct State {
     timer_at: Instant,
     timing: bool,
     runtime: Option<Runtime>,
-}
-
-/// What is to be carried out after the lock is released.
-#[derive(Default)]
-struct Deeds {
-    grants: Vec<(oneshot::Sender<Grant>, Grant)>,
-    puts: Vec<StoredGate>,
-    events: Vec<Event>,
-    wake_timer: bool,
-    start_timer: Option<Runtime>,
 }
 
 impl Shard {
@@ -229,12 +220,6 @@ impl Shard {
         &self.turn
     }
 
-    /// What the store knew of gates that were never met.
-    pub(crate) fn unmet(&self) -> Vec<StoredGate> {
-        let stored = std::mem::take(&mut self.state.lock().stored);
-        stored.into_values().collect()
-    }
-
     /// The keys of the gates a target passes.
     pub(crate) fn keys(&self, target: &Target) -> Vec<GateKey> {
         target
@@ -260,121 +245,11 @@ impl Shard {
         spec
     }
 
-    /// Resolves the gates of a target, restoring what the store remembers of new ones.
-    pub(crate) fn gates(&self, s: &mut State, now: Instant, target: &Target) -> GateSet {
-        let own = Arc::ptr_eq(&target.provider, &self.name) || target.provider == self.name;
-        let gates = target.gates.iter().map(|g| (g.key, g.scope, g.cost));
-        let (set, known) = s.machine.known_gates(gates);
-        match known && own {
-            true => set,
-            false => self.new_gates(s, now, target),
-        }
-    }
-
-    #[cold]
-    fn new_gates(&self, s: &mut State, now: Instant, target: &Target) -> GateSet {
-        let mut specs = [None; MAX_GATES];
-        for (slot, gate) in specs.iter_mut().zip(&target.gates) {
-            let spec = self.spec(target, gate);
-            if !s.machine.knows(spec.key) {
-                let stored = self.remember(s, spec, gate.part);
-                self.restore(s, now, spec, &stored);
-            }
-            *slot = Some(spec);
-        }
-        s.machine.gates(now, specs.iter().flatten())
-    }
-
     /// The gate that every request to it passes.
     pub(crate) fn own(&self) -> GateKey {
         let part = Credential::default();
         let names = &self.shared.names;
         names.spec(Scope::Provider, &self.name, part.bytes()).key
-    }
-
-    /// Takes in what the store remembers of the provider as a whole, so that its state is known
-    /// before anything is sent, and keeps the rest until its gates are met.
-    pub(crate) fn recall(self: &Arc<Self>, stored: Vec<StoredGate>) {
-        self.with(|s, now| {
-            s.stored.extend(stored.into_iter().map(|g| (g.key.gate, g)));
-            let part = Credential::default();
-            let names = &self.shared.names;
-            let spec = names.spec(Scope::Provider, &self.name, part.bytes());
-            let stored = self.remember(s, spec, part);
-            self.restore(s, now, spec, &stored);
-        });
-    }
-
-    /// Keeps a gate's name for the store, and drops those of gates that were forgotten.
-    fn remember(&self, s: &mut State, spec: GateSpec, part: Credential) -> StoreKey {
-        let stored = self
-            .shared
-            .names
-            .stored(spec.scope, &self.name, part.bytes());
-        if s.names.len() > 2 * s.machine.remembered() + 64 {
-            let machine = &s.machine;
-            s.names.retain(|key, _| machine.knows(*key));
-        }
-        let name = GateName {
-            spec,
-            stored: stored.clone(),
-        };
-        s.names.insert(spec.key, name);
-        stored
-    }
-
-    fn restore(&self, s: &mut State, now: Instant, spec: GateSpec, key: &StoreKey) {
-        let Some(stored) = s.stored.remove(&key.gate) else {
-            return;
-        };
-        for news in persist::news(&stored, self.shared.clock.moment(), true) {
-            s.machine.learn(now, spec, news);
-        }
-    }
-
-    /// Takes in what another process wrote.
-    pub(crate) fn learn(self: &Arc<Self>, stored: &StoredGate) {
-        let moment = self.shared.clock.moment();
-        self.with(|s, now| {
-            let found = s.names.values().find(|n| n.stored.gate == stored.key.gate);
-            let Some(spec) = found.map(|n| n.spec) else {
-                s.stored.insert(stored.key.gate, stored.clone());
-                return;
-            };
-            for news in persist::news(stored, moment, false) {
-                s.machine.learn(now, spec, news);
-            }
-        });
-    }
-
-    /// Tells news of the whole provider: a hold that a person places or lifts, an outage.
-    pub(crate) fn tell(self: &Arc<Self>, news: News) {
-        self.with(|s, now| self.learn_all(s, now, news));
-    }
-
-    pub(crate) fn learn_all(&self, s: &mut State, now: Instant, news: News) {
-        let provider = Credential::default();
-        let names = &self.shared.names;
-        let spec = names.spec(Scope::Provider, &self.name, provider.bytes());
-        if !s.machine.knows(spec.key) {
-            self.remember(s, spec, provider);
-        }
-        s.machine.learn(now, spec, news);
-    }
-
-    /// Everything to remember, for the store on the way out.
-    pub(crate) fn records(&self) -> Vec<StoredGate> {
-        let moment = self.shared.clock.moment();
-        let state = self.state.lock();
-        let records = state.machine.records(moment.now);
-        records
-            .iter()
-            .filter_map(|r| {
-                let n = state.names.get(&r.key)?;
-                let key = n.stored.clone();
-                Some(persist::record(key, r, u64::MAX, moment))
-            })
-            .collect()
     }
 
     /// Waits for a ticket: the receiver gets the grant or the refusal.
@@ -436,108 +311,5 @@ impl Shard {
             self.carry_out(deeds);
         }
         result
-    }
-
-    fn note(&self, state: &mut State, deeds: &mut Deeds, action: Action) {
-        match action {
-            Action::Grant(ticket, pass) => {
-                if let Some(tx) = state.waiters.remove(&ticket) {
-                    deeds.grants.push((tx, Ok(pass)));
-                }
-            }
-            Action::Refuse(ticket, refusal) => {
-                if let Some(tx) = state.waiters.remove(&ticket) {
-                    deeds.grants.push((tx, Err(refusal)));
-                }
-            }
-            Action::Emit(event) => deeds.events.push(event),
-            Action::Persist { record, revision } => {
-                if let Some(n) = state.names.get(&record.key) {
-                    let key = n.stored.clone();
-                    let moment = self.shared.clock.moment();
-                    deeds
-                        .puts
-                        .push(persist::record(key, &record, revision, moment));
-                }
-            }
-            // The store makes holds known to the processes that share it; leases need one that
-            // lends permits.
-            _ => {}
-        }
-    }
-
-    fn carry_out(self: &Arc<Self>, deeds: Deeds) {
-        for put in deeds.puts {
-            self.shared.store.put(put);
-        }
-        for event in deeds.events {
-            self.shared.tell(&self.name, event);
-        }
-        for (tx, grant) in deeds.grants {
-            // A waiter that left meanwhile has cancelled its ticket; the pass is stale.
-            let _ = tx.send(grant);
-        }
-        if deeds.wake_timer {
-            self.timer.notify_one();
-        }
-        if let Some(runtime) = deeds.start_timer {
-            runtime.spawn(Self::time(Arc::clone(self)));
-        }
-    }
-
-    /// The one timer of a provider: sleeps until the machine has something to do.
-    async fn time(self: Arc<Self>) {
-        let mut alive = Alive {
-            shard: &self,
-            ended: false,
-        };
-        loop {
-            let now = self.shared.clock.now();
-            let at = {
-                let mut state = self.state.lock();
-                match state.machine.next_wake() {
-                    Some(at) => {
-                        state.timer_at = at;
-                        at
-                    }
-                    None => {
-                        state.timer_at = Instant::FAR;
-                        state.timing = false;
-                        alive.ended = true;
-                        return;
-                    }
-                }
-            };
-            let nap = at.since(now).min(NAP);
-            if !nap.is_zero() {
-                tokio::select! {
-                    () = tokio::time::sleep(nap) => {}
-                    () = self.timer.notified() => continue,
-                }
-            }
-            self.with(|s, now| {
-                // Due again from scratch: whatever is next may be earlier than what was slept
-                // for.
-                s.timer_at = Instant::FAR;
-                s.machine.wake(now);
-                s.timer_at = s.machine.next_wake().unwrap_or(Instant::FAR);
-            });
-        }
-    }
-}
-
-/// Notes that a timer died with its runtime, so that the next waiter starts another.
-struct Alive<'a> {
-    shard: &'a Shard,
-    ended: bool,
-}
-
-impl Drop for Alive<'_> {
-    fn drop(&mut self) {
-        if !self.ended {
-            let mut state = self.shard.state.lock();
-            state.timing = false;
-            state.timer_at = Instant::FAR;
-        }
     }
 }
