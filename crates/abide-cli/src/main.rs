@@ -10,6 +10,7 @@ mod knobs;
 mod own_profiles;
 mod plan;
 mod providers;
+mod run;
 mod runs;
 mod seal;
 mod serve;
@@ -39,6 +40,7 @@ enum Verb {
     Fetch(Box<fetch::Args>),
     Plan(Box<plan::Args>),
     Providers(providers::Args),
+    Run(run::Args),
     Runs(runs::Args),
     Serve(Box<serve::Args>),
 }
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         }
     };
     let result = match cli.verb {
+        Verb::Run(args) => return or_tell(run::run(&args)),
         Verb::Demo(args) => demo::run(&args),
         Verb::Config(args) => config::run(&args),
         Verb::Explain(args) => explain::run(&args),
@@ -67,11 +70,12 @@ fn main() -> ExitCode {
         Verb::Runs(args) => runs::run(&args),
         Verb::Serve(args) => serve::run(&args),
     };
-    match result {
-        Ok(exit) => exit.into(),
-        Err(e) => {
-            eprintln!("abide: {e:#}");
-            Exit::of(&e).into()
-        }
-    }
+    or_tell(result.map(ExitCode::from))
+}
+
+fn or_tell(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|e| {
+        eprintln!("abide: {e:#}");
+        Exit::of(&e).into()
+    })
 }
