@@ -12,7 +12,7 @@ mod tunnel;
 mod upgrade;
 mod wish;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -36,6 +36,24 @@ pub(crate) struct Peer {
     pub(crate) address: Option<IpAddr>,
     /// In front of the gateway's own addresses: `http` or `https`.
     pub(crate) scheme: &'static str,
+    /// Where it came in.
+    pub(crate) door: Option<SocketAddr>,
+}
+
+impl Peer {
+    /// Whether an address is the one at which the caller came in: it asks the gateway itself then, in
+    /// full, as any server must take it.
+    fn names_us(&self, authority: &http::uri::Authority) -> bool {
+        let Some(door) = self.door else {
+            return false;
+        };
+        let host = authority.host().trim_matches(['[', ']']);
+        let here = host
+            .parse()
+            .is_ok_and(|ip: IpAddr| ip.to_canonical() == door.ip().to_canonical())
+            || (host.eq_ignore_ascii_case("localhost") && door.ip().to_canonical().is_loopback());
+        here && authority.port_u16() == Some(door.port())
+    }
 }
 
 /// Answers one request.
@@ -48,12 +66,14 @@ pub(crate) async fn forward(
     let uri = request.uri();
     let path = uri.path();
     let mut record = Record::begin(gateway.books(), peer.address, request.method(), path);
-    // A server must take its own address in full, too; it has no path of ours then.
-    let proxied = uri.authority().is_some()
-        && !path.starts_with(inside::PREFIX)
-        && request.version() < http::Version::HTTP_2
+    let elsewhere = uri
+        .authority()
+        .is_some_and(|authority| !peer.names_us(authority));
+    let proxied = (elsewhere && request.version() < http::Version::HTTP_2)
         || request.method() == Method::CONNECT;
-    if !inside::is_open(path)
+    // A path of another host that looks like ours is the other host's.
+    let is_ours = !proxied && path.starts_with(inside::PREFIX);
+    if !(is_ours && inside::is_open(path))
         && !gateway
             .settings()
             .access
@@ -65,7 +85,7 @@ pub(crate) async fn forward(
     if request.method() == Method::CONNECT {
         return tunnel::open(gateway, request, record).await;
     }
-    if path.starts_with(inside::PREFIX) {
+    if is_ours {
         let answer = inside::answer(gateway, request.method(), path);
         record.answers(answer.status(), Outcome::Own);
         return answer.map(|text| Answer::own(Own::new(text), record));

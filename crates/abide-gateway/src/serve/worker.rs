@@ -62,7 +62,11 @@ async fn accept(front: &Front, ways: &Arc<Own>, listener: Listener) -> io::Resul
                 continue;
             }
         };
-        let peer = Peer { address, scheme };
+        let peer = Peer {
+            address,
+            scheme,
+            door: socket.door(),
+        };
         let (front, ways, tls) = (front.clone(), Arc::clone(ways), tls.clone());
         connections.spawn(async move {
             let _place = place;
