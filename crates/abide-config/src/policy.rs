@@ -15,7 +15,7 @@ use abide_core::control::{Adaptive, IntervalPolicy};
 use abide_core::ladder::Ladder;
 use abide_core::outage::OutagePolicy;
 use abide_core::pace::{Gcra, Sliding, Window};
-use abide_core::policy::{GatePolicy, ProviderPolicy};
+use abide_core::policy::{GatePolicy, Mode, ProviderPolicy};
 use abide_core::reserve::Reserve;
 use abide_core::run::RunPolicy;
 use abide_core::spread::Spread;
@@ -345,6 +345,11 @@ impl Config {
         v.put("pace.gentle", &mut p.provider.gentle);
         v.gate("account.", &mut p.account);
         v.gate("route.", &mut p.route);
+        p.mode = match v {
+            _ if v.is("mode", "shadow") => Mode::Shadow,
+            _ if v.is("mode", "observe") => Mode::Observe,
+            _ => Mode::Enforce,
+        };
         p.breaker = v.breaker();
         p.budget = v.budget();
         v.put("gates.max", &mut p.remembered_gates);

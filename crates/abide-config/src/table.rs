@@ -157,6 +157,13 @@ pub const KNOBS: &[Knob] = &[
          a host.",
     ),
     knob(
+        "mode",
+        Kind::Choice(&["enforce", "shadow", "observe"]),
+        "enforce",
+        "Whether what is decided is done: `shadow` decides, records what it would have done and sends \
+         at once; `observe` only reads answers. Both are for trying out.",
+    ),
+    knob(
         "pace.gentle",
         Kind::Switch,
         "true",

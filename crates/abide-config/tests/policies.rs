@@ -16,7 +16,7 @@ use abide_core::control::{Adaptive, IntervalPolicy};
 use abide_core::ladder::Ladder;
 use abide_core::outage::OutagePolicy;
 use abide_core::pace::{Gcra, Sliding, Window};
-use abide_core::policy::ProviderPolicy;
+use abide_core::policy::{Mode, ProviderPolicy};
 use abide_core::reserve::Reserve;
 use abide_core::run::RunPolicy;
 use abide_core::spread::Spread;
@@ -264,4 +264,27 @@ fn the_outage_guard_is_of_all_providers_together() {
     assert_eq!(off.outage(Use::Call), None);
     let on = load("");
     assert_eq!(on.outage(Use::Fetch), Some(OutagePolicy::default()));
+}
+
+#[test]
+fn a_provider_is_rehearsed_or_observed_where_its_section_says_so() {
+    let text = "[defaults]\nmode = \"observe\"\n[providers.shop]\nhosts = [\"a.example\"]\nmode = \"shadow\"\n";
+    let file = File {
+        path: "abide.toml".to_owned(),
+        text: text.to_owned(),
+    };
+    let config = Config::load(Some(&file), [], []).unwrap();
+    let mode = |provider| config.provider(Use::Gateway, provider).mode;
+    assert_eq!(mode(Some("shop")), Mode::Shadow);
+    assert_eq!(mode(None), Mode::Observe);
+    let default = Config::load(None, [], []).unwrap();
+    assert_eq!(default.provider(Use::Gateway, None).mode, Mode::Enforce);
+}
+
+#[test]
+fn a_call_through_the_gateway_ends_where_nobody_bounds_it() {
+    let config = Config::load(None, [], []).unwrap();
+    let deadline = |of| config.call(of, None).deadline;
+    assert_eq!(deadline(Use::Call), None);
+    assert_eq!(deadline(Use::Gateway), Some(Duration::from_secs(90)));
 }

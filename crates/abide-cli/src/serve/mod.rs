@@ -1,5 +1,6 @@
 //! `abide serve`: the gateway for programs in any language.
 
+mod files;
 mod manager;
 mod reload;
 
@@ -56,6 +57,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    files::allow_many();
     let setup = setup(args)?;
     let told = setup.config().gateway();
     let settings = Settings::read(setup.config()).map_err(usage)?;

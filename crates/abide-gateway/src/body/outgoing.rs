@@ -2,12 +2,14 @@
 //!
 //! It streams: nothing is read before the provider can take it. What may be sent again is
 //! remembered piece by piece while it goes by, up to a bound; beyond that it can be sent once only,
-//! and what was remembered is let go.
+//! and what was remembered is let go. A caller that sends nothing for too long is cut off: it must
+//! not keep a place on the wire.
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use abide::layer::Repeat;
 use bytes::Bytes;
@@ -15,20 +17,21 @@ use http::{HeaderMap, Request};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
+use tokio::time::Sleep;
 
 /// The body of a request.
 pub(crate) enum Outgoing {
     /// There is none.
     Empty,
     /// It goes by once.
-    Once(Incoming),
+    Once(Timed),
     /// It is remembered as it goes by; `next` is the piece this copy sends next.
     Kept { kept: Arc<Mutex<Kept>>, next: usize },
 }
 
 /// What is remembered of a body.
 pub(crate) struct Kept {
-    rest: Incoming,
+    rest: Timed,
     pieces: Vec<Bytes>,
     trailers: Option<HeaderMap>,
     size: u64,
@@ -38,13 +41,53 @@ pub(crate) struct Kept {
     lost: bool,
 }
 
+/// What a caller sends, and how long it may send nothing.
+pub(crate) struct Timed {
+    body: Incoming,
+    idle: Duration,
+    /// Runs while nothing comes.
+    still: Option<Pin<Box<Sleep>>>,
+}
+
+/// Why a body ends before its time.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallerError {
+    /// It broke off.
+    #[error("the caller's body broke off")]
+    Broke(#[source] hyper::Error),
+    /// It stood still.
+    #[error("the caller's body stood still for {0:?}")]
+    Still(Duration),
+}
+
+impl Timed {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Next>> {
+        if let Poll::Ready(next) = Pin::new(&mut self.body).poll_frame(cx) {
+            self.still = None;
+            return Poll::Ready(next.map(|frame| frame.map_err(CallerError::Broke)));
+        }
+        let idle = self.idle;
+        let still = self
+            .still
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(idle)));
+        let over = still.as_mut().poll(cx);
+        over.map(|()| Some(Err(CallerError::Still(idle))))
+    }
+}
+
 impl Outgoing {
-    /// The body of a request, remembered up to `most` bytes.
-    pub(crate) fn of(body: Incoming, most: u64) -> Self {
+    /// The body of a request, remembered up to `most` bytes; `idle` bounds how long it may stand
+    /// still.
+    pub(crate) fn of(body: Incoming, most: u64, idle: Duration) -> Self {
         if body.is_end_stream() {
             return Self::Empty;
         }
-        if body.size_hint().lower() > most {
+        let body = Timed {
+            body,
+            idle,
+            still: None,
+        };
+        if body.body.size_hint().lower() > most {
             return Self::Once(body);
         }
         let kept = Kept {
@@ -79,7 +122,7 @@ impl Kept {
             *next = usize::MAX;
             return Poll::Ready(trailers.map(|t| Ok(Frame::trailers(t))));
         }
-        let Some(frame) = ready!(Pin::new(&mut self.rest).poll_frame(cx)) else {
+        let Some(frame) = ready!(self.rest.poll(cx)) else {
             self.ended = true;
             return Poll::Ready(None);
         };
@@ -110,16 +153,16 @@ impl Kept {
 }
 
 /// What a body gives next.
-type Next = Result<Frame<Bytes>, hyper::Error>;
+type Next = Result<Frame<Bytes>, CallerError>;
 
 impl http_body::Body for Outgoing {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = CallerError;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Next>> {
         match self.get_mut() {
             Self::Empty => Poll::Ready(None),
-            Self::Once(body) => Pin::new(body).poll_frame(cx),
+            Self::Once(body) => body.poll(cx),
             Self::Kept { next, .. } if *next == usize::MAX => Poll::Ready(None),
             Self::Kept { kept, next } => kept.lock().poll(next, cx),
         }
@@ -128,10 +171,10 @@ impl http_body::Body for Outgoing {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Empty => true,
-            Self::Once(body) => body.is_end_stream(),
+            Self::Once(body) => body.body.is_end_stream(),
             Self::Kept { kept, next } => {
                 let kept = kept.lock();
-                let over = kept.ended || kept.rest.is_end_stream();
+                let over = kept.ended || kept.rest.body.is_end_stream();
                 *next == usize::MAX
                     || (over && *next >= kept.pieces.len() && kept.trailers.is_none())
             }
@@ -141,10 +184,10 @@ impl http_body::Body for Outgoing {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Empty => SizeHint::with_exact(0),
-            Self::Once(body) => body.size_hint(),
+            Self::Once(body) => body.body.size_hint(),
             Self::Kept { kept, next } => {
                 let kept = kept.lock();
-                let rest = kept.rest.size_hint();
+                let rest = kept.rest.body.size_hint();
                 let sent = kept.pieces.iter().skip(*next).map(|p| p.len() as u64);
                 let left: u64 = sent.sum();
                 match rest.exact() {

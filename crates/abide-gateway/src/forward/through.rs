@@ -69,7 +69,8 @@ pub(super) async fn send(
         upgrade.ask(&mut parts.headers);
     }
     parts.uri = to;
-    let body = Outgoing::of(body, gateway.settings().limits.replay);
+    let limits = &gateway.settings().limits;
+    let body = Outgoing::of(body, limits.replay, limits.body_idle);
     let came = exchange(ways, &route, Request::from_parts(parts, body), &wish).await;
     match came {
         Ok(response) => {
