@@ -11,6 +11,7 @@ use abide::{Governor, Layer};
 use http::header::HeaderValue;
 use tokio_util::task::TaskTracker;
 
+use crate::access::Secret;
 use crate::body::Copies;
 use crate::door::Callers;
 use crate::life::Life;
@@ -59,6 +60,8 @@ pub struct Gateway {
     pseudonym: String,
     via: HeaderValue,
     keys: RandomState,
+    /// What whoever changes something shows, where the settings name none.
+    made_token: Option<Secret>,
 }
 
 impl Gateway {
@@ -108,6 +111,7 @@ impl Gateway {
             pseudonym,
             via,
             keys: RandomState::new(),
+            made_token: None,
         })
     }
 
@@ -129,6 +133,27 @@ impl Gateway {
             named: way(Reach::Anywhere, &plain)?,
             own: Arc::new(own.collect::<Result<_, _>>()?),
         })
+    }
+
+    /// What whoever changes something through the admin API shows, where the settings name nothing
+    /// else. Without either nothing can be changed.
+    #[must_use]
+    pub fn with_admin_token(mut self, token: Secret) -> Self {
+        self.made_token = Some(token);
+        self
+    }
+
+    pub(crate) fn admin_token(&self) -> Option<&Secret> {
+        self.settings
+            .admin
+            .token
+            .as_ref()
+            .or(self.made_token.as_ref())
+    }
+
+    /// Waits until somebody asks it to end through the admin API.
+    pub async fn asked_to_end(&self) {
+        self.life.asked_to_end().await;
     }
 
     /// Writes what is left of the access log.

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// Where in its life a gateway is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +32,8 @@ pub(crate) struct Life {
     phase: watch::Sender<Phase>,
     /// What is not there yet, by name.
     pending: Mutex<Vec<&'static str>>,
+    /// Somebody wants it to end.
+    asked: Notify,
 }
 
 impl Default for Life {
@@ -39,6 +41,7 @@ impl Default for Life {
         Self {
             phase: watch::Sender::new(Phase::Serving),
             pending: Mutex::default(),
+            asked: Notify::new(),
         }
     }
 }
@@ -63,6 +66,16 @@ impl Life {
     /// Whoever wants to know when it goes on.
     pub(crate) fn watch(&self) -> watch::Receiver<Phase> {
         self.phase.subscribe()
+    }
+
+    /// Somebody wants it to end; whoever runs it sees to that.
+    pub(crate) fn ask_to_end(&self) {
+        self.asked.notify_one();
+    }
+
+    /// Waits until somebody wants it to end.
+    pub(crate) async fn asked_to_end(&self) {
+        self.asked.notified().await;
     }
 
     /// Something is not there yet.

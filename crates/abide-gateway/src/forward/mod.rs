@@ -19,12 +19,13 @@ use http::header::HOST;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 
+pub(crate) use self::head::came_before;
 use self::through::Asked;
 use crate::access::denied;
 use crate::answer::Problem;
 use crate::body::{Answer, Own};
 use crate::gateway::{Gateway, Ways};
-use crate::inside;
+use crate::inside::{self, Faces, Place};
 use crate::record::{Outcome, Record};
 use crate::route::{Base, Route, Way};
 
@@ -35,6 +36,8 @@ pub(crate) struct Peer {
     pub(crate) address: Option<IpAddr>,
     /// In front of the gateway's own addresses: `http` or `https`.
     pub(crate) scheme: &'static str,
+    /// Where it came in.
+    pub(crate) place: Place,
 }
 
 /// Answers one request.
@@ -46,28 +49,26 @@ pub(crate) async fn forward(
 ) -> Response<Answer> {
     let uri = request.uri();
     let path = uri.path();
-    let mut record = Record::begin(gateway.books(), peer.address, request.method(), path);
-    // A server must take its own address in full, too; it has no path of ours then.
-    let proxied = uri.authority().is_some()
-        && !path.starts_with(inside::PREFIX)
-        && request.version() < http::Version::HTTP_2
+    let record = Record::begin(gateway.books(), peer.address, request.method(), path);
+    if inside::is_asked(gateway, peer, &request) {
+        let (answer, outcome) = inside::answer(gateway, peer, request).await;
+        return plain(answer, outcome, record);
+    }
+    if peer.place.faces == Faces::Admin {
+        return plain(inside::elsewhere(gateway), Outcome::Own, record);
+    }
+    let proxied = uri.authority().is_some() && request.version() < http::Version::HTTP_2
         || request.method() == Method::CONNECT;
-    if !inside::is_open(path)
-        && !gateway
-            .settings()
-            .access
-            .allows(peer.address, request.headers())
+    if !gateway
+        .settings()
+        .access
+        .allows(peer.address, request.headers())
     {
         let answer = denied(proxied, &gateway.settings().name);
         return plain(answer, Outcome::Denied, record);
     }
     if request.method() == Method::CONNECT {
         return tunnel::open(gateway, request, record).await;
-    }
-    if path.starts_with(inside::PREFIX) {
-        let answer = inside::answer(gateway, request.method(), path);
-        record.answers(answer.status(), Outcome::Own);
-        return answer.map(|text| Answer::own(Own::new(text), record));
     }
     let asked = match proxied {
         true => by_proxy(gateway, &request),

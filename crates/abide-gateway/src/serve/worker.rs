@@ -40,7 +40,7 @@ pub(super) fn run(
 
 async fn accept(gateway: &Arc<Gateway>, ways: Ways, listener: Listener) -> io::Result<()> {
     let mut phase = gateway.life().watch();
-    let (scheme, tls) = (listener.scheme(), listener.tls);
+    let (scheme, place_of, tls) = (listener.scheme(), listener.place(), listener.tls);
     let tls = tls.map(TlsAcceptor::from);
     let door = listener.door.open()?;
     let mut connections = JoinSet::new();
@@ -60,7 +60,11 @@ async fn accept(gateway: &Arc<Gateway>, ways: Ways, listener: Listener) -> io::R
                 continue;
             }
         };
-        let peer = Peer { address, scheme };
+        let peer = Peer {
+            address,
+            scheme,
+            place: place_of,
+        };
         let (gateway, ways, tls) = (Arc::clone(gateway), ways.clone(), tls.clone());
         connections.spawn(async move {
             let _place = place;
