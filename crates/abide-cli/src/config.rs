@@ -142,7 +142,7 @@ pub(crate) fn load(file: Option<&Path>, flags: Vec<Flag>) -> anyhow::Result<Conf
 }
 
 /// abide.toml here, else in the user's configuration folder.
-fn found() -> Option<PathBuf> {
+pub(crate) fn found() -> Option<PathBuf> {
     let here = PathBuf::from("abide.toml");
     if here.exists() {
         return Some(here);
@@ -151,7 +151,7 @@ fn found() -> Option<PathBuf> {
     Some(base.config_dir().join("abide").join("abide.toml")).filter(|p| p.exists())
 }
 
-fn usage(errors: &[ConfigError]) -> anyhow::Error {
+pub(crate) fn usage(errors: &[ConfigError]) -> anyhow::Error {
     let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
     Usage(all.join("\nabide: ")).into()
 }

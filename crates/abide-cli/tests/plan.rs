@@ -180,9 +180,13 @@ fn a_chart_is_drawn() {
         assert!(svg.contains(part), "{part}");
     }
     let output = place.plan(&[&args[..], &["plan.png"]].concat());
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    let png = std::fs::read(place.0.path().join("plan.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+    let output = place.plan(&[&args[..], &["plan.gif"]].concat());
     assert_eq!(code(&output), 2);
     assert!(
-        err(&output).contains("does not end in .svg"),
+        err(&output).contains("does not end in .svg or .png"),
         "{}",
         err(&output)
     );

@@ -19,6 +19,8 @@ pub enum Use {
     Call,
     /// A bulk run.
     Fetch,
+    /// A call through the gateway.
+    Gateway,
 }
 
 /// A value in force.

@@ -34,6 +34,8 @@ pub enum Kind {
     RetryOn,
     /// Templates of paths, any number of them up to 64.
     Paths,
+    /// A part of each limit in percent, a count, or `none`.
+    PartOr,
     /// A rate, or `none`.
     RateOr,
     /// Rates, any number of them up to 16.
@@ -42,6 +44,8 @@ pub enum Kind {
     Size(u64, u64),
     /// On or off.
     Switch,
+    /// `none`, `even`, or how many percent go at once.
+    Spread,
     /// Free text, or `none`.
     TextOr,
     /// Texts, any number of them up to 64.
@@ -110,6 +114,9 @@ impl Kind {
                             which * is one segment and ** at the end the rest"
                     .to_owned()
             }
+            Self::PartOr => "a part as \"20%\" (1% to 99%), a whole number from 1 to 1000000, or \
+                             \"none\""
+                .to_owned(),
             Self::RateOr => "a rate as \"50/s\", \"1/10s\" or \"100/2s\", or \"none\"".to_owned(),
             Self::Rates => {
                 "a list of at most 16 rates as \"50/s\", \"1/10s\" or \"100/2s\"".to_owned()
@@ -122,6 +129,10 @@ impl Kind {
             Self::HoldOn => "a list of statuses from 400 to 599 without 500, which never holds, \
                              and \"transport\""
                 .to_owned(),
+            Self::Spread => {
+                "\"none\", \"even\", or the part that may go at once as \"25%\" (1% to 99%)"
+                    .to_owned()
+            }
             Self::Switch => "true or false".to_owned(),
             Self::TextOr => "text in quotes, or \"none\"".to_owned(),
             Self::Texts => "a list of at most 64 texts".to_owned(),
@@ -155,6 +166,11 @@ impl Kind {
                 let text = r.text()?;
                 Paths::parse([text]).map(|_| text.to_owned())
             }),
+            Self::PartOr => {
+                let part = raw.percent().or_else(|| raw.count(1, 1_000_000));
+                part.or_else(|| raw.the("none"))
+            }
+            Self::Spread => raw.percent().or_else(|| raw.word(&["none", "even"])),
             Self::RateOr => {
                 let rate = raw.text().and_then(units::rate).map(Value::Rate);
                 rate.or_else(|| raw.the("none"))
@@ -233,6 +249,14 @@ impl Raw {
             }
             _ => None,
         }
+    }
+
+    /// A part in percent, neither nothing nor all.
+    fn percent(&self) -> Option<Value> {
+        let digits = self.text()?.strip_suffix('%')?.trim_end();
+        let whole = digits.bytes().all(|b| b.is_ascii_digit());
+        let n = whole.then(|| digits.parse().ok()).flatten()?;
+        (1..=99).contains(&n).then_some(Value::Percent(n))
     }
 
     fn count(&self, min: u64, max: u64) -> Option<Value> {

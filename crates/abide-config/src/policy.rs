@@ -16,7 +16,9 @@ use abide_core::ladder::Ladder;
 use abide_core::outage::OutagePolicy;
 use abide_core::pace::{Gcra, Sliding, Window};
 use abide_core::policy::{GatePolicy, ProviderPolicy};
+use abide_core::reserve::Reserve;
 use abide_core::run::RunPolicy;
+use abide_core::spread::Spread;
 use http::StatusCode;
 
 use crate::config::{Config, Use};
@@ -111,15 +113,38 @@ impl View<'_> {
         gate.ladder = self.ladder();
         self.put("hold.ban", &mut gate.ban);
         self.put("hold.floor", &mut gate.floor);
+        self.plans(gate);
         self.put("hold.max", &mut gate.hold_max);
         self.put("probe.lease", &mut gate.probe_lease);
         self.put("probe.gap", &mut gate.probe_gap);
+    }
+
+    /// What is planned beside the limits, and how long past an ask is waited.
+    pub(crate) fn plans(&self, gate: &mut GatePolicy) {
+        match self.value("pace.reserve") {
+            Some(Value::Percent(n)) => gate.reserve = Reserve::Share(*n),
+            Some(Value::Count(n)) => {
+                gate.reserve = Reserve::Units(u32::try_from(*n).unwrap_or(u32::MAX));
+            }
+            Some(_) => gate.reserve = Reserve::Unit,
+            None => {}
+        }
+        match self.value("pace.spread") {
+            Some(Value::Percent(n)) => gate.spread = Spread::at_once(*n),
+            Some(Value::Word("even")) => gate.spread = Spread::EVEN,
+            Some(_) => gate.spread = Spread::NONE,
+            None => {}
+        }
+        self.put("hold.margin", &mut gate.margin);
     }
 
     /// Which controller is wanted where one is wanted at all.
     pub(crate) fn adaptive(&self) -> Adaptive {
         if self.is("pace.adaptive", "off") {
             return Adaptive::Off;
+        }
+        if self.is("pace.adaptive", "aimd") {
+            return Adaptive::Aimd;
         }
         if self.is("pace.adaptive", "cubic") {
             return Adaptive::Cubic;
@@ -254,6 +279,10 @@ pub struct FetchPolicy {
     pub contact: Option<String>,
 }
 
+/// What a call through the gateway may take beyond its patience: a minute is longer than nearly
+/// every answer, and nobody hangs for ever.
+const BEYOND_PATIENCE: Duration = Duration::from_secs(60);
+
 impl Config {
     fn view<'a>(&'a self, of: Use, provider: Option<&'a str>) -> View<'a> {
         View {
@@ -282,6 +311,9 @@ impl Config {
         p.wait_max = v.get("wait.max");
         v.put("body.replay", &mut p.body_replay);
         p.deadline = v.get("deadline");
+        if of == Use::Gateway && p.deadline.is_none() && self.says_nothing(provider, "deadline") {
+            p.deadline = Some(p.patience.saturating_add(BEYOND_PATIENCE));
+        }
         if v.is("retry.write", "refused-only") {
             p.write = WriteRepeat::RefusedOnly;
         }
@@ -290,6 +322,12 @@ impl Config {
             p.wait_for_budget = true;
         }
         p
+    }
+
+    /// Whether a knob has its default because nobody set it.
+    fn says_nothing(&self, provider: Option<&str>, key: &str) -> bool {
+        let found = self.effective(Use::Gateway, provider, key);
+        found.is_some_and(|e| *e.origin == Origin::Default)
     }
 
     /// How answers are judged.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use abide::profile::Catalogue;
 use abide::run::BulkPolicy;
 use abide::{Client, ClientBuilder, Governor, GovernorBuilder, Named, Treatment};
+use arc_swap::ArcSwap;
 
 use crate::config::{Config, Use};
 use crate::error::ConfigError;
@@ -24,6 +25,8 @@ use crate::file::File;
 #[derive(Clone, Debug)]
 pub struct Setup {
     config: Arc<Config>,
+    /// What governors made of it go by.
+    live: Arc<ArcSwap<Config>>,
     catalogue: Arc<Catalogue>,
     of: Use,
 }
@@ -38,8 +41,10 @@ impl Setup {
         if !errors.is_empty() {
             return Err(errors);
         }
+        let config = Arc::new(config);
         Ok(Self {
-            config: Arc::new(config),
+            live: Arc::new(ArcSwap::new(Arc::clone(&config))),
+            config,
             catalogue: Arc::new(catalogue),
             of,
         })
@@ -72,9 +77,23 @@ impl Setup {
         Self::new(config, catalogue, of)
     }
 
-    /// The configuration.
+    /// The configuration it began with.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Puts another configuration in force for all governors made of this; call
+    /// [`Governor::reconsider`] on each. Profiles of the old one stay.
+    ///
+    /// # Errors
+    /// Everything in it that does not go with the catalogue; then the old one stays in force.
+    pub fn renew(&self, config: Config) -> Result<(), Vec<ConfigError>> {
+        let errors = config.against(&self.catalogue);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        self.live.store(Arc::new(config));
+        Ok(())
     }
 
     /// The catalogue.
@@ -85,12 +104,13 @@ impl Setup {
     /// The beginning of a governor that treats every provider as configured.
     pub fn governor(&self) -> GovernorBuilder {
         let profiler = {
-            let (config, all) = (Arc::clone(&self.config), Arc::clone(&self.catalogue));
-            move |provider: &str| Some(config.profile_of(provider, &all)?.name().to_owned())
+            let (live, all) = (Arc::clone(&self.live), Arc::clone(&self.catalogue));
+            move |provider: &str| Some(live.load().profile_of(provider, &all)?.name().to_owned())
         };
         let namer = {
-            let (config, profiler) = (Arc::clone(&self.config), profiler.clone());
+            let (live, profiler) = (Arc::clone(&self.live), profiler.clone());
             move |host: &str, port| {
+                let config = live.load();
                 let provider = config.provider_of(host, port)?;
                 Some(Named {
                     profile: profiler(provider),
@@ -99,13 +119,14 @@ impl Setup {
                 })
             }
         };
-        let (config, of) = (Arc::clone(&self.config), self.of);
+        let (live, of) = (Arc::clone(&self.live), self.of);
         Governor::builder()
             .catalogue(Arc::clone(&self.catalogue))
             .outage(self.config.outage(of))
             .named_by(namer)
             .profiled_by(profiler)
             .treated_by(move |name, profile, at| {
+                let config = live.load();
                 let (policy, classify) = config.treatment(of, name, profile, at);
                 Treatment {
                     policy,

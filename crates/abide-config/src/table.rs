@@ -164,6 +164,22 @@ pub const KNOBS: &[Knob] = &[
          ban counts the siblings on the wire.",
     ),
     knob(
+        "pace.reserve",
+        Kind::PartOr,
+        "none",
+        "What bulk (urgency 6 and 7) leaves of each limit to whoever is more urgent: a part, of places \
+         on the wire too, or so many units of each window and bucket; none but one unit of a bucket, \
+         which costs bulk nothing, since what is kept of a window is lost to a run for good.",
+    ),
+    knob(
+        "pace.spread",
+        Kind::Spread,
+        "none",
+        "How what an answer says is left of a quota is spent until it ends: all at once (none), \
+         evenly (even), or a part at once and the rest evenly; none, since a run is done the \
+         soonest by it and whoever pauses loses nothing.",
+    ),
+    knob(
         "pace.except",
         Kind::Paths,
         "",
@@ -172,12 +188,13 @@ pub const KNOBS: &[Knob] = &[
     ),
     knob(
         "pace.adaptive",
-        Kind::Choice(&["auto", "on", "cubic", "interval", "off"]),
+        Kind::Choice(&["auto", "on", "aimd", "cubic", "interval", "off"]),
         "auto",
-        "Learn a pace from refusals: on infers the limit and keeps to it, cubic looks for the \
-         highest rate as TCP does, to compare with, interval backs away in the known steps of `pace.interval`; auto is on where neither `rate` nor \
-         `limits` is known, nor a limit that the provider itself documents: a learned pace on top \
-         of one only wastes what is allowed.",
+        "Learn a pace from refusals: on infers the limit and keeps to it, aimd (slower by a part at \
+         each refusal, faster by steps) and cubic (as TCP does) look for the highest rate, to compare \
+         with, interval backs away in the known steps of `pace.interval`; auto is on where neither \
+         `rate` nor `limits` is known, nor a limit that the provider itself documents: a learned pace \
+         on top of one only wastes what is allowed.",
     ),
     knob(
         "pace.interval.start",
@@ -315,6 +332,14 @@ pub const KNOBS: &[Knob] = &[
         "0s",
         "The shortest hold after a refusal, whatever was asked; none, since the provider's word \
          counts and a zero has its own rule.",
+    ),
+    knob(
+        "hold.margin",
+        Kind::Duration(ZERO, HOUR),
+        "0s",
+        "How much longer a hold lasts than the provider asked for; nothing, since its word is kept \
+         and never early: for a provider whose penalty grows with each request that is a little too \
+         soon.",
     ),
     knob(
         "hold.max",

@@ -306,6 +306,7 @@ impl View<'_> {
         if let Some(floor) = self.get::<Duration>("hold.floor") {
             gate.floor = if over { floor } else { floor.max(gate.floor) };
         }
+        self.plans(gate);
         self.put("hold.max", &mut gate.hold_max);
         self.put("probe.lease", &mut gate.probe_lease);
         self.put("probe.gap", &mut gate.probe_gap);

@@ -19,6 +19,8 @@ pub enum Value {
     Durations(Vec<Duration>),
     /// A number.
     Number(f64),
+    /// A part of a whole.
+    Percent(u8),
     /// So many in so much time.
     Rate(Rate),
     /// Several rates, all to be kept.
@@ -44,6 +46,7 @@ impl fmt::Display for Value {
             Self::Durations(all) => list(f, all, |d| duration_text(*d)),
             // With its point, as TOML wants it.
             Self::Number(n) => write!(f, "{n:?}"),
+            Self::Percent(n) => write!(f, "\"{n}%\""),
             Self::Rate(r) => quoted(f, &r.to_string()),
             Self::Rates(all) => list(f, all, Rate::to_string),
             Self::Size(n) => quoted(f, &size_text(*n)),
@@ -64,6 +67,7 @@ impl Value {
             Self::Switch(on) => json!(on),
             Self::Duration(d) => json!(duration_text(*d)),
             Self::Durations(all) => all.iter().map(|d| duration_text(*d)).collect(),
+            Self::Percent(n) => json!(format!("{n}%")),
             Self::Rate(r) => json!(r.to_string()),
             Self::Rates(all) => all.iter().map(Rate::to_string).collect(),
             Self::Size(n) => json!(size_text(*n)),

@@ -93,6 +93,27 @@ fn the_nearer_source_counts_and_every_value_knows_where_it_is_from() {
 }
 
 #[test]
+fn what_is_no_part_of_a_limit_is_said_with_its_place() {
+    assert_eq!(
+        said("[defaults]\npace.reserv = \"20%\"\n"),
+        ["abide.toml:2:6: unknown key \"pace.reserv\"; did you mean \"pace.reserve\"?"]
+    );
+    for wrong in [
+        "\"0%\"", "\"100%\"", "\"-5%\"", "\"half\"", "0", "0.2", "\"20\"",
+    ] {
+        let said = said(&format!("[providers.p]\npace.reserve = {wrong}\n"));
+        assert!(
+            said.len() == 1
+                && said[0].starts_with("abide.toml:2:16: ")
+                && said[0].contains("\"20%\" (1% to 99%)"),
+            "{said:?}"
+        );
+    }
+    let said = said("[defaults]\npace.spread = \"most\"\n");
+    assert!(said[0].contains("\"even\""), "{said:?}");
+}
+
+#[test]
 fn an_unknown_key_is_an_error_with_its_place_and_a_suggestion() {
     assert_eq!(
         said("[defaults]\npatiense = \"30s\"\n"),

@@ -17,7 +17,9 @@ use abide_core::ladder::Ladder;
 use abide_core::outage::OutagePolicy;
 use abide_core::pace::{Gcra, Sliding, Window};
 use abide_core::policy::ProviderPolicy;
+use abide_core::reserve::Reserve;
 use abide_core::run::RunPolicy;
+use abide_core::spread::Spread;
 
 fn load(text: &str) -> Config {
     let file = File {
@@ -75,6 +77,8 @@ burst = 10
 limits = ["100/2s"]
 concurrency = 3
 pace.gentle = false
+pace.reserve = "20%"
+pace.spread = "25%"
 pace.adaptive = "interval"
 pace.interval = { start = "2s", factor = 3, max = "10s", decay_after = 7, decay = 0.25, off_below = "1s" }
 account = { rate = "1/10s", concurrency = 2 }
@@ -82,6 +86,7 @@ route.limits = ["5/s", "100/m"]
 ladder = { base = "2s", factor = 4, max = "30s" }
 hold.on = [502, 503, "transport"]
 hold.floor = "5s"
+hold.margin = "300ms"
 hold.max = "7d"
 hint.zero = "ignore"
 quota = { from = "1h", to = "2d" }
@@ -140,6 +145,11 @@ contact = "me@example.org"
     ];
     assert_eq!(p.provider.windows, windows);
     assert_eq!((p.provider.concurrency, p.provider.gentle), (3, false));
+    for gate in [&p.provider, &p.account, &p.route] {
+        assert_eq!(gate.reserve, Reserve::Share(20));
+        assert_eq!(gate.spread, Spread::at_once(25));
+        assert_eq!(gate.margin, Duration::from_millis(300));
+    }
     let Adaptive::Interval(interval) = &p.provider.adaptive else {
         panic!("{:?}", p.provider.adaptive);
     };
@@ -225,6 +235,20 @@ fn a_rate_can_be_halved_by_each_refusal_down_to_one_in_ten_seconds() {
     assert_eq!(p.provider.adaptive, Adaptive::Interval(wanted));
     let other = load(text).provider(Use::Call, Some("q"));
     assert_eq!(other.provider.adaptive, Adaptive::Learn);
+}
+
+#[test]
+fn a_reserve_is_a_part_or_a_count_and_a_spread_a_word_or_a_part() {
+    let of = |text: &str| {
+        let text = format!("[providers.p]\npace = {{ {text} }}\n");
+        load(&text).provider(Use::Fetch, Some("p")).provider
+    };
+    assert_eq!(of("reserve = 5").reserve, Reserve::Units(5));
+    assert_eq!(of("reserve = \"none\"").reserve, Reserve::Unit);
+    assert_eq!(of("reserve = \"20 %\"").reserve, Reserve::Share(20));
+    assert_eq!(of("spread = \"even\"").spread, Spread::EVEN);
+    assert_eq!(of("spread = \"none\"").spread, Spread::NONE);
+    assert_eq!(of("adaptive = \"aimd\"").adaptive, Adaptive::Aimd);
 }
 
 #[test]

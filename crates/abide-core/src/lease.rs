@@ -28,9 +28,10 @@ impl Lease {
         self.permits >= cost && now < self.until
     }
 
-    /// When what is at hand lapses; `None` when nothing is.
+    /// When what is at hand lapses; `None` when nothing is. What costs nothing is covered by a
+    /// lease that is spent, too.
     pub(crate) fn lapses(&self, now: Instant) -> Option<Instant> {
-        (self.permits > 0 && now < self.until).then_some(self.until)
+        (now < self.until).then_some(self.until)
     }
 
     /// Spends permits; returns the generation of the lease they are from.

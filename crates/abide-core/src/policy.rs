@@ -9,6 +9,8 @@ use crate::budget::BudgetPolicy;
 use crate::control::Adaptive;
 use crate::ladder::Ladder;
 use crate::pace::Window;
+use crate::reserve::Reserve;
+use crate::spread::Spread;
 use crate::verdict::{GateClass, Scope};
 
 /// How one kind of gate behaves.
@@ -26,11 +28,21 @@ pub struct GatePolicy {
     /// Which controller steers a pace once refused. Default the
     /// learner; off where the limit is known.
     pub adaptive: Adaptive,
+    /// What bulk leaves of each limit to whoever is more urgent. Default one unit of a bucket, which
+    /// costs bulk nothing.
+    pub reserve: Reserve,
+    /// How what is announced to be left is spent until its window ends. Default all at once: for
+    /// a job that is the fastest.
+    pub spread: Spread,
     /// The waits where nobody said how long. Default 1 s × 2 up to 60 s.
     pub ladder: Ladder,
     /// The shortest hold after a refusal, whatever was asked. Default none: the provider's word
     /// counts, and a zero has its own rule (`hint.zero`).
     pub floor: Duration,
+    /// How much longer a hold lasts than the provider asked for. Default nothing: its word is kept
+    /// and never early. For a provider whose penalty grows with each request that comes a little
+    /// too soon.
+    pub margin: Duration,
     /// The shortest hold after a ban of which nobody knows how long it lasts. Default 24 h: whoever
     /// asks again sooner makes it longer, and most are lifted within a day.
     pub ban: Duration,
@@ -54,14 +66,24 @@ impl Default for GatePolicy {
             concurrency: u32::MAX,
             gentle: true,
             adaptive: Adaptive::Learn,
+            reserve: Reserve::Unit,
+            spread: Spread::NONE,
             ladder: Ladder::default(),
             floor: Duration::ZERO,
+            margin: Duration::ZERO,
             ban: Duration::from_secs(24 * 3600),
             hold_max: Duration::from_secs(31 * 24 * 3600),
             probe_lease: Duration::from_secs(60),
             probe_gap: Duration::from_secs(1),
             leased: false,
         }
+    }
+}
+
+impl GatePolicy {
+    /// Whether there is more to a plan than windows and places, which takes the longer way.
+    pub(crate) fn plans(&self) -> bool {
+        self.reserve != Reserve::Unit || !self.spread.is_none()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::RandomState;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use abide::core::call::CallPolicy;
 use abide::layer::{By, Service};
@@ -38,6 +38,14 @@ pub enum GatewayError {
         /// What is wrong with it.
         what: BadBase,
     },
+    /// A chain asks somebody who cannot be asked.
+    #[error("chain {chain}: {provider} is no provider that can be asked: it needs an `upstream`")]
+    Chain {
+        /// The chain.
+        chain: String,
+        /// Its member.
+        provider: String,
+    },
     /// Its name is none.
     #[error("{0:?} is no name for a gateway: letters, digits, - and . may be in it")]
     Name(String),
@@ -46,22 +54,28 @@ pub enum GatewayError {
     Tls(#[from] rustls::Error),
 }
 
-/// What all connections share.
+/// What all connections share, as it is until other settings come into force.
 pub struct Gateway {
     settings: Settings,
-    governor: Governor,
     routes: Routes,
     layer: Layer<Copies, By<fn(&Failure) -> Option<Read>>>,
+    /// Its name in `Via`, with a part that no other gateway has: loops are seen by it.
+    pseudonym: String,
+    via: HeaderValue,
+    lasting: Arc<Lasting>,
+}
+
+/// What stays whatever the settings are.
+struct Lasting {
+    governor: Governor,
     books: Arc<Books>,
     life: Life,
     tunnels: TaskTracker,
     callers: Callers,
-    /// Its name in `Via`, with a part that no other gateway has: loops are seen by it.
-    pseudonym: String,
-    via: HeaderValue,
     keys: RandomState,
+    mark: u32,
     /// What whoever changes something shows, where the settings name none.
-    made_token: Option<Secret>,
+    made_token: OnceLock<Secret>,
 }
 
 impl Gateway {
@@ -75,6 +89,33 @@ impl Gateway {
         call: CallPolicy,
         log: Log,
     ) -> Result<Self, GatewayError> {
+        let lasting = Lasting {
+            books: Arc::new(Books::new(Arc::clone(governor.clock()), log)),
+            life: Life::default(),
+            tunnels: TaskTracker::new(),
+            callers: Callers::new(&settings.limits),
+            keys: RandomState::new(),
+            mark: fastrand::u32(..),
+            made_token: OnceLock::new(),
+            governor,
+        };
+        Self::of(settings, call, Arc::new(lasting))
+    }
+
+    /// The same gateway with other settings. Where it listens, its threads, its log and how many
+    /// connections it takes stay.
+    ///
+    /// # Errors
+    /// When the settings do not make sense, saying which.
+    pub fn renewed(&self, settings: Settings, call: CallPolicy) -> Result<Self, GatewayError> {
+        Self::of(settings, call, Arc::clone(&self.lasting))
+    }
+
+    fn of(
+        settings: Settings,
+        call: CallPolicy,
+        lasting: Arc<Lasting>,
+    ) -> Result<Self, GatewayError> {
         let name = &settings.name;
         if name.is_empty()
             || !name
@@ -83,87 +124,103 @@ impl Gateway {
         {
             return Err(GatewayError::Name(name.clone()));
         }
-        let pseudonym = format!("{name}-{:08x}", fastrand::u32(..));
+        let pseudonym = format!("{name}-{:08x}", lasting.mark);
         let bad = || GatewayError::Name(name.clone());
         let via = HeaderValue::try_from(format!("1.1 {pseudonym}")).map_err(|_| bad())?;
+        let governor = &lasting.governor;
         let routes = Routes::new(
             Arc::clone(governor.catalogue()),
             &settings.upstreams,
             &settings.chains,
         )
         .map_err(|(provider, what)| GatewayError::Base { provider, what })?;
-        let callers = Callers::new(&settings.limits);
+        for chain in &settings.chains {
+            let mut members = chain.members.iter();
+            if let Some(m) = members.find(|m| routes.provider(&m.provider).is_err()) {
+                return Err(GatewayError::Chain {
+                    chain: chain.name.clone(),
+                    provider: m.provider.clone(),
+                });
+            }
+        }
         let read: fn(&Failure) -> Option<Read> = read;
         let layer = Layer::new(governor.clone())
             .call(call)
             .repeating_by(Copies)
             .failures(read);
-        let books = Books::new(Arc::clone(governor.clock()), log);
         Ok(Self {
             settings,
-            governor,
             routes,
             layer,
-            books: Arc::new(books),
-            life: Life::default(),
-            tunnels: TaskTracker::new(),
-            callers,
             pseudonym,
             via,
-            keys: RandomState::new(),
-            made_token: None,
+            lasting,
         })
     }
 
-    /// The ways of one worker: to providers whose address the operator named, and to all others.
-    pub(crate) fn ways(&self) -> Result<Ways, GatewayError> {
+    /// The ways of one worker. Those of `before` that did not change are kept, with their
+    /// connections.
+    pub(crate) fn ways(&self, before: Option<(&Self, &Ways)>) -> Result<Ways, GatewayError> {
         let way = |reach, transport: &Transport| {
             let upstream = Upstream::new(&self.settings.limits, reach, transport)?;
-            Ok::<_, GatewayError>(Service::new(upstream, self.layer.clone()))
+            Ok::<_, GatewayError>(upstream)
         };
+        let same = before.filter(|(old, _)| old.settings.limits == self.settings.limits);
+        let layered = |upstream| Service::new(upstream, self.layer.clone());
         let plain = Transport::default();
-        let upstreams = self.settings.upstreams.iter();
-        let special = upstreams.filter(|u| !u.transport.is_plain());
+        let kept = |of: fn(&Ways) -> &Way, reach| match same {
+            Some((_, ways)) => Ok(layered(of(ways).get_ref().clone())),
+            None => way(reach, &plain).map(layered),
+        };
+        let special = self.settings.upstreams.iter();
+        let special = special.filter(|u| !u.transport.is_plain());
         let own = special.map(|u| {
             let name: Box<str> = u.provider.as_str().into();
-            Ok::<_, GatewayError>((name, way(Reach::Anywhere, &u.transport)?))
+            let old = same.filter(|(old, _)| {
+                let mut olds = old.settings.upstreams.iter();
+                olds.any(|o| o.provider == u.provider && o.transport == u.transport)
+            });
+            let old = old.and_then(|(_, ways)| ways.own.get(&name));
+            let made = match old {
+                Some(old) => layered(old.get_ref().clone()),
+                None => layered(way(Reach::Anywhere, &u.transport)?),
+            };
+            Ok::<_, GatewayError>((name, made))
         });
         Ok(Ways {
-            public: way(Reach::Public, &plain)?,
-            named: way(Reach::Anywhere, &plain)?,
-            own: Arc::new(own.collect::<Result<_, _>>()?),
+            public: kept(|w| &w.public, Reach::Public)?,
+            named: kept(|w| &w.named, Reach::Anywhere)?,
+            own: own.collect::<Result<_, _>>()?,
         })
     }
 
     /// What whoever changes something through the admin API shows, where the settings name nothing
     /// else. Without either nothing can be changed.
     #[must_use]
-    pub fn with_admin_token(mut self, token: Secret) -> Self {
-        self.made_token = Some(token);
+    pub fn with_admin_token(self, token: Secret) -> Self {
+        // There is none yet: one gateway is made of it, and renewed ones are told nothing.
+        let _ = self.lasting.made_token.set(token);
         self
     }
 
     pub(crate) fn admin_token(&self) -> Option<&Secret> {
-        self.settings
-            .admin
-            .token
-            .as_ref()
-            .or(self.made_token.as_ref())
+        let told = self.settings.admin.token.as_ref();
+        told.or_else(|| self.lasting.made_token.get())
     }
 
     /// Waits until somebody asks it to end through the admin API.
     pub async fn asked_to_end(&self) {
-        self.life.asked_to_end().await;
+        self.life().asked_to_end().await;
     }
 
     /// Writes what is left of the access log.
     pub fn close(&self) {
-        self.books.log().close();
+        self.lasting.books.log().close();
     }
 
     /// The governor behind it.
-    pub const fn governor(&self) -> &Governor {
-        &self.governor
+    pub fn governor(&self) -> &Governor {
+        &self.lasting.governor
     }
 
     pub(crate) const fn settings(&self) -> &Settings {
@@ -175,24 +232,24 @@ impl Gateway {
     }
 
     pub(crate) fn meters(&self) -> &Meters {
-        self.books.meters()
+        self.lasting.books.meters()
     }
 
-    pub(crate) const fn books(&self) -> &Arc<Books> {
-        &self.books
+    pub(crate) fn books(&self) -> &Arc<Books> {
+        &self.lasting.books
     }
 
-    pub(crate) const fn callers(&self) -> &Callers {
-        &self.callers
+    pub(crate) fn callers(&self) -> &Callers {
+        &self.lasting.callers
     }
 
     /// Connections that are no HTTP any more.
-    pub(crate) const fn tunnels(&self) -> &TaskTracker {
-        &self.tunnels
+    pub(crate) fn tunnels(&self) -> &TaskTracker {
+        &self.lasting.tunnels
     }
 
-    pub(crate) const fn life(&self) -> &Life {
-        &self.life
+    pub(crate) fn life(&self) -> &Life {
+        &self.lasting.life
     }
 
     pub(crate) fn pseudonym(&self) -> &str {
@@ -203,8 +260,8 @@ impl Gateway {
         &self.via
     }
 
-    pub(crate) const fn keys(&self) -> &RandomState {
-        &self.keys
+    pub(crate) fn keys(&self) -> &RandomState {
+        &self.lasting.keys
     }
 }
 
@@ -217,11 +274,10 @@ impl fmt::Debug for Gateway {
 }
 
 /// The ways of one worker.
-#[derive(Clone)]
 pub(crate) struct Ways {
     public: Way,
     named: Way,
-    own: Arc<HashMap<Box<str>, Way>>,
+    own: HashMap<Box<str>, Way>,
 }
 
 impl Ways {

@@ -10,6 +10,7 @@ mod answer;
 mod body;
 mod door;
 mod forward;
+mod front;
 mod gateway;
 mod inside;
 mod life;
@@ -22,6 +23,7 @@ mod upstream;
 
 pub use access::{Access, Secret};
 pub use door::Listener;
+pub use front::Front;
 pub use gateway::{Gateway, GatewayError};
 pub use record::{Format, Log};
 pub use route::BadBase;

@@ -10,6 +10,9 @@ use std::fmt;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
+/// What is not there before somebody serves.
+pub(crate) const WORKERS: &str = "workers";
+
 /// Where in its life a gateway is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
@@ -40,7 +43,7 @@ impl Default for Life {
     fn default() -> Self {
         Self {
             phase: watch::Sender::new(Phase::Serving),
-            pending: Mutex::default(),
+            pending: Mutex::new(vec![WORKERS]),
             asked: Notify::new(),
         }
     }
@@ -76,14 +79,6 @@ impl Life {
     /// Waits until somebody wants it to end.
     pub(crate) async fn asked_to_end(&self) {
         self.asked.notified().await;
-    }
-
-    /// Something is not there yet.
-    pub(crate) fn lacks(&self, what: &'static str) {
-        let mut pending = self.pending.lock();
-        if !pending.contains(&what) {
-            pending.push(what);
-        }
     }
 
     /// It is there now.

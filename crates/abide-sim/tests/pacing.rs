@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use abide_core::Instant;
 use abide_core::pace::{Gcra, Sliding, Window};
-use abide_sim::policy::{All, Limit, Outage, SlidingWindow, TokenBucket};
-use abide_sim::world::{Plan, Report, World};
-use abide_sim::{Policy, Provider, scenarios};
+use abide_sim::policy::{All, Hint, Limit, Outage, SlidingWindow, TokenBucket};
+use abide_sim::world::{Mark, Plan, Report, Seen, World};
+use abide_sim::{Fate, Policy, Provider, scenarios};
 use fastrand::Rng;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -19,6 +19,17 @@ fn run(policy: impl Policy + 'static, windows: Vec<Window>, items: u32, seed: u6
     let mut world = World::new(plan, seed);
     world.add(Provider::new(policy), items);
     world.run()
+}
+
+const fn watched(mut plan: Plan) -> Plan {
+    plan.watched = true;
+    plan
+}
+
+/// When requests of that fate reached their provider.
+fn answered(r: &Report, fate: Fate) -> impl Iterator<Item = Instant> + '_ {
+    let of = move |m: &&Mark| m.seen == Seen::Answered(fate);
+    r.timeline.iter().filter(of).map(|m| m.at)
 }
 
 /// The end of a hold lets one request out and not the herd, and none before it, however long the
@@ -59,6 +70,113 @@ fn sc_j06_a_limit_a_second_and_a_limit_a_minute_at_once() {
             r.sites
         );
         assert!(r.elapsed >= 2 * minute, "{:?}", r.elapsed);
+    }
+}
+
+/// What varies is added to the time that a provider names, and never taken from it: a limit that
+/// is certain is not tried in the middle.
+#[test]
+fn sc_j02_nothing_goes_before_the_time_that_was_named() {
+    for seed in 0..10 {
+        let bucket = TokenBucket::new(20, SECOND, 5).hinting(Hint::Fixed(7 * SECOND));
+        let plan = Plan::new(32, Duration::from_millis(20)).jittered(0.3);
+        let mut world = World::new(watched(plan), seed);
+        world.add(Provider::new(bucket), 100);
+        let r = world.run();
+        assert_eq!((r.done, r.lost, r.sent_inside_hold), (100, 0, 0));
+        let refused: Vec<Instant> = answered(&r, Fate::Refused).collect();
+        assert!(!refused.is_empty(), "seed {seed}: it is met");
+        let arrived = |from: Instant, until: Instant| {
+            let all = answered(&r, Fate::Accepted).chain(answered(&r, Fate::Refused));
+            all.filter(|t| *t > from && *t < until).count()
+        };
+        for at in &refused {
+            // What was on the wire when the refusal came back arrives within a round trip.
+            let (from, until) = (at.after(Duration::from_millis(40)), at.after(7 * SECOND));
+            assert_eq!(arrived(from, until), 0, "seed {seed}: refused at {at:?}");
+        }
+    }
+}
+
+/// Where a request that is a little too soon makes the penalty grow, more is waited than was asked
+/// for.
+#[test]
+fn sc_j03_a_margin_is_added_to_what_was_asked_for() {
+    let margin = Duration::from_millis(700);
+    let run = |margin: Duration, seed: u64| {
+        let mut plan = watched(Plan::new(32, Duration::from_millis(20)).jittered(0.3));
+        plan.gates.provider.margin = margin;
+        plan.gates.account.margin = margin;
+        plan.gates.route.margin = margin;
+        let mut world = World::new(plan, seed);
+        let bucket = TokenBucket::new(20, SECOND, 5).hinting(Hint::Fixed(2 * SECOND));
+        world.add(Provider::new(bucket), 60);
+        let r = world.run();
+        assert_eq!((r.done, r.sent_inside_hold), (60, 0));
+        let (from, until) = r.holds()[0];
+        until.since(from)
+    };
+    for seed in 0..10 {
+        let (plain, more) = (run(Duration::ZERO, seed), run(margin, seed));
+        assert_eq!(more, plain + margin, "seed {seed}");
+    }
+}
+
+/// What has filled up while nothing went is released at the bucket's pace.
+#[test]
+fn sc_j04_after_a_long_hold_no_more_goes_than_the_bucket_holds() {
+    for seed in 0..10 {
+        let mut plan = watched(Plan::new(64, Duration::from_millis(20)).jittered(0.3));
+        plan.gates.account.windows = vec![Gcra::per(50, SECOND, 10).into()];
+        let mut world = World::new(plan, seed);
+        let site = world.add(Provider::new(TokenBucket::new(50, SECOND, 10)), 500);
+        // Long enough for hundreds, had they been counted.
+        world.hold(site, Instant::from_secs(30));
+        let r = world.run();
+        assert_eq!((r.done, r.refused, r.sent_inside_hold), (500, 0, 0));
+        let sent: Vec<Instant> = answered(&r, Fate::Accepted).collect();
+        for (i, at) in sent.iter().enumerate() {
+            let within = sent[i..].iter().take_while(|t| t.since(*at) < SECOND);
+            assert!(within.count() <= 61, "seed {seed}: at {at:?}");
+        }
+    }
+}
+
+/// A limit is told when it is found, and when it turns out to be another: once each.
+#[test]
+fn what_is_learned_of_a_limit_is_told_once() {
+    for (name, most) in [("a", 4), ("b2", 6), ("c", 6), ("e", 8)] {
+        for seed in 0..10 {
+            let plan = watched(Plan::new(32, Duration::from_millis(20)).jittered(0.3));
+            let mut world = World::new(plan, seed);
+            world.add(Provider::new(scenarios::named(name, seed).unwrap()), 1_000);
+            let r = world.run();
+            let mut told = Vec::new();
+            for mark in &r.timeline {
+                match mark.seen {
+                    Seen::Learned { limit } => told.push(Some(limit)),
+                    Seen::Forgotten => told.push(None),
+                    _ => {}
+                }
+            }
+            let known = r.records[0].iter().find_map(|g| g.learned);
+            let last = told.last().copied().flatten();
+            assert!(
+                match (known, last) {
+                    (Some(known), Some(last)) => known.limit.says_the_same(&last),
+                    (known, last) => known.is_none() && last.is_none(),
+                },
+                "{name} {seed}: {known:?} after {told:?}"
+            );
+            for pair in told.windows(2) {
+                let same = match (&pair[0], &pair[1]) {
+                    (Some(a), Some(b)) => a.says_the_same(b),
+                    (a, b) => a.is_none() && b.is_none(),
+                };
+                assert!(!same, "{name} {seed}: {told:?}");
+            }
+            assert!(told.len() <= most, "{name} {seed}: {told:?}");
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use abide_core::control::{Learned, Limit};
 use abide_core::hold::Hold;
 use abide_core::provider::Event as Change;
 use abide_core::refusal::RefusalKind;
@@ -64,6 +65,22 @@ pub enum What {
         /// Until then, where that is known.
         until: Option<WallTime>,
     },
+    /// What was thought to be a hidden limit is not, and no other is known.
+    LimitForgotten {
+        /// What it covered.
+        scope: Scope,
+        /// What was thought to be the limit.
+        was: Limit,
+    },
+    /// A hidden limit was found, or turned out to be another.
+    LimitLearned {
+        /// What it covers.
+        scope: Scope,
+        /// The limit, and what it cost to find it.
+        learned: Learned,
+        /// What was thought before.
+        was: Option<Limit>,
+    },
     /// Our own network is back.
     Online,
     /// Our own network is down.
@@ -102,6 +119,8 @@ impl What {
             Self::HoldLifted => "hold_lifted",
             Self::HoldOpened { .. } => "hold_opened",
             Self::LetBy { .. } => "let_by",
+            Self::LimitForgotten { .. } => "limit_forgotten",
+            Self::LimitLearned { .. } => "limit_learned",
             Self::Online => "online",
             Self::Offline { .. } => "offline",
             Self::ProbeSent => "probe_sent",
@@ -140,6 +159,20 @@ impl What {
             }
             Change::LetBy { until, .. } => Self::LetBy {
                 until: until.map(wall),
+            },
+            Change::LimitForgotten { scope, was, .. } => Self::LimitForgotten {
+                scope: *scope,
+                was: *was,
+            },
+            Change::LimitLearned {
+                scope,
+                learned,
+                was,
+                ..
+            } => Self::LimitLearned {
+                scope: *scope,
+                learned: *learned,
+                was: *was,
             },
             Change::CameOnline => Self::Online,
             Change::WentOffline { until } => Self::Offline {

@@ -64,7 +64,7 @@ impl Read {
 
     pub(crate) fn of_failure(shard: &Handle, t: &Transport) -> Self {
         Self {
-            finding: of_failure(t, shard.classify()),
+            finding: of_failure(t, &shard.classify()),
             retry_on: shard.classify().retry_on.covers_transport(t),
             cause: match t.kind {
                 TransportKind::Timeout => RepeatCause::Timeout,
@@ -189,7 +189,7 @@ impl Head {
         let answer = head(&signal, headers);
         let wants = inspect::wants(shard.profile(), view, &answer);
         if wants == Wants::Before {
-            let by_head = inspect::judged(shard.profile(), view, &answer, shard.classify());
+            let by_head = inspect::judged(shard.profile(), view, &answer, &shard.classify());
             if by_head.holds && shard.profile().rules().head_decides(view, &answer) {
                 permit.observe(&by_head);
             }
@@ -216,7 +216,7 @@ impl Head {
             answer.sample = Some(&sample);
             answer.complete = sampled.is_whole(most);
         }
-        inspect::judged(shard.profile(), view, &answer, shard.classify())
+        inspect::judged(shard.profile(), view, &answer, &shard.classify())
     }
 
     /// The rules that go on looking while the caller reads.

@@ -15,6 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::clock::Clock;
 use crate::events::Events;
+use crate::judging::Judging;
 use crate::place::Place;
 use crate::policies::{Policies, Treatment};
 use crate::providers::{Found, OTHERS, Shards};
@@ -131,6 +132,19 @@ impl Governor {
         shard
     }
 
+    /// How a provider is treated, as configured now.
+    pub(crate) fn treatment(&self, name: &str, profile: &Profile) -> Treatment {
+        let mut treatment = self.policies.of(name, profile, self.shared.clock.moment());
+        // What a quota is, is said once, whether an answer refuses or not.
+        treatment.policy.quota_from = treatment.classify.quota_from;
+        treatment
+    }
+
+    /// Asks anew whose an address is, whenever it is asked for next.
+    pub(crate) fn forget_addresses(&self) {
+        self.providers.write().forget_addresses();
+    }
+
     /// A provider that nobody knows of yet.
     fn make(&self, name: &str, loopback: bool, profile: Arc<Profile>) -> Handle {
         let instance = self.shared.dice.lock().u64(..);
@@ -140,14 +154,17 @@ impl Governor {
             classify,
             call,
             unpaced,
-        } = self.policies.of(name, &profile, moment);
-        // What a quota is, is said once, whether an answer refuses or not.
-        policy.quota_from = classify.quota_from;
+        } = self.treatment(name, &profile);
         policy.local |= loopback;
         let mut machine = Provider::new(policy, instance);
         machine.tell_time(moment);
         let shared = Arc::clone(&self.shared);
-        let shard = Shard::new(name, shared, machine, (classify, call, unpaced), profile);
+        let judging = Judging {
+            classify,
+            call,
+            unpaced,
+        };
+        let shard = Shard::new(name, shared, machine, judging, profile);
         shard.recall(self.shared.recalled(name));
         shard
     }

@@ -249,7 +249,7 @@ impl Watch {
             trailers,
         };
         self.profile.rules().decide(&request, &answer).1?;
-        Some(judged(&self.profile, &request, &answer, shard.classify()))
+        Some(judged(&self.profile, &request, &answer, &shard.classify()))
     }
 }
 

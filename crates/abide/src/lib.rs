@@ -36,6 +36,7 @@ mod exchange;
 mod governor;
 mod holds;
 mod inspect;
+mod judging;
 #[cfg(feature = "layer")]
 pub mod layer;
 mod live;

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use abide_core::policy::{Mode, ProviderPolicy};
 
 use crate::governor::Governor;
+use crate::judging::Judging;
+use crate::policies::Treatment;
 use crate::shard::Shard;
 
 impl Shard {
@@ -40,6 +42,25 @@ impl Shard {
         }
     }
 
+    /// Treats it so from now on.
+    pub(crate) fn treat(self: &Arc<Self>, treatment: Treatment) {
+        let Treatment {
+            mut policy,
+            classify,
+            call,
+            unpaced,
+        } = treatment;
+        self.judge_by(Judging {
+            classify,
+            call,
+            unpaced,
+        });
+        self.change(|old| {
+            policy.local |= old.local;
+            *old = policy;
+        });
+    }
+
     /// Changes whether what is decided is done.
     pub fn set_mode(self: &Arc<Self>, mode: Mode) {
         self.change(|policy| policy.mode = mode);
@@ -47,6 +68,16 @@ impl Shard {
 }
 
 impl Governor {
+    /// Treats every provider met so far as it is configured now. Holds, balances and what was learned
+    /// stay; whose an address is, is asked anew.
+    pub fn reconsider(&self) {
+        self.forget_addresses();
+        for shard in self.all() {
+            let treatment = self.treatment(shard.name(), shard.profile());
+            shard.treat(treatment);
+        }
+    }
+
     /// Changes whether what is decided is done, for every provider known so far.
     pub fn set_mode(&self, mode: Mode) {
         for shard in self.all() {

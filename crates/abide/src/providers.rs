@@ -283,6 +283,11 @@ impl Providers {
         Some((handle, Arc::clone(found)))
     }
 
+    /// Whose an address is may have changed.
+    pub(crate) fn forget_addresses(&mut self) {
+        self.found.clear();
+    }
+
     pub(crate) fn remember(&mut self, key: u64, handle: &Handle, found: Arc<Found>) {
         // Only of a provider that is still there: there must not be two of a name.
         let current = self.named.get(handle.name());

@@ -128,7 +128,8 @@ impl Shared {
         }
     }
 
-    /// A hold is logged once at INFO with provider, cause and end, then at DEBUG.
+    /// A hold is logged once at INFO with provider, cause and end, then at DEBUG; a limit that was
+    /// learned at INFO, once each time that it is another.
     fn log(&self, provider: &str, event: &Event) {
         let until = |h: &Hold| self.clock.moment().wall_at(h.until);
         match event {
@@ -147,6 +148,21 @@ impl Shared {
                 until = %until(hold),
                 "held for longer"
             ),
+            Event::LimitLearned {
+                scope,
+                learned,
+                was,
+                ..
+            } => {
+                let (limit, refusals) = (learned.limit, learned.refusals);
+                let was = was.map(tracing::field::display);
+                let scope = scope.as_str();
+                tracing::info!(provider, scope, %limit, refusals, was, "learned a limit");
+            }
+            Event::LimitForgotten { scope, was, .. } => {
+                let scope = scope.as_str();
+                tracing::info!(provider, scope, %was, "a limit is another than was thought");
+            }
             Event::Failed {
                 scope,
                 failures,

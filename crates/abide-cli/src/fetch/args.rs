@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use crate::knobs::Knobs;
+
 /// Fetch many URLs, politely, without losing one; resumable.
 ///
 /// INPUT is a list of URLs (one a line), JSON Lines of requests
@@ -39,27 +41,8 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) ordered: bool,
 
-    /// Requests on the wire at once, all providers together [default: 8]
-    #[arg(long, short, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub(crate) concurrency: Option<u32>,
-    /// Send no faster than this to a provider, as 50/s, 100/2s or 1/10s
-    #[arg(long, value_name = "RATE")]
-    pub(crate) rate: Option<String>,
-    /// How long an item waits at holds, all together [default: 300s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) patience: Option<String>,
-    /// The longest single wait [default: the patience]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) wait_max: Option<String>,
-    /// Wall time a provider's holds may block the run [default: 10m]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) budget: Option<String>,
-    /// Sends an item, the first one included [default: 8]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) attempts: Option<u32>,
-    /// How long an attempt may take to its head, and its body stand still [default: 30s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) timeout: Option<String>,
+    #[command(flatten)]
+    pub(crate) knobs: Knobs,
 
     /// The run's name [default: made from input and output]
     #[arg(long, value_name = "NAME")]

@@ -15,6 +15,7 @@ use rustls::pki_types::pem::PemObject;
 use super::args::Args;
 use super::input::header_pair;
 use crate::exit::Usage;
+use crate::knobs::number;
 
 /// Everything the options come to.
 pub(crate) struct Setup {
@@ -97,32 +98,16 @@ impl Setup {
 
 /// The options that set a knob.
 fn flags(args: &Args) -> Vec<Flag> {
-    let number = |n: &Option<u32>| n.map(|n| n.to_string());
-    let given = [
-        ("--concurrency", "concurrency", number(&args.concurrency)),
-        ("--rate", "rate", args.rate.clone()),
-        ("--patience", "patience", args.patience.clone()),
-        ("--wait-max", "wait.max", args.wait_max.clone()),
-        ("--budget", "run.budget", args.budget.clone()),
-        ("--attempts", "attempts", number(&args.attempts)),
-        ("--timeout", "timeout", args.timeout.clone()),
+    args.knobs.flags([
         (
             "--max-redirects",
             "max_redirects",
-            number(&args.max_redirects),
+            number(args.max_redirects),
         ),
         ("--max-body", "max_body", args.max_body.clone()),
         ("--user-agent", "user_agent", args.user_agent.clone()),
         ("--contact", "contact", args.contact.clone()),
-    ];
-    let flag = |(name, key, value): (&str, &'static str, Option<String>)| {
-        value.map(|value| Flag {
-            name: name.to_owned(),
-            key,
-            value,
-        })
-    };
-    given.into_iter().filter_map(flag).collect()
+    ])
 }
 
 fn headers(args: &Args) -> anyhow::Result<HeaderMap> {

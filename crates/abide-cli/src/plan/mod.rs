@@ -14,7 +14,7 @@ use std::time::Duration;
 use abide::clock::{Clock, System};
 use abide::core::policy::ProviderPolicy;
 use abide::core::{ClassifyPolicy, Instant, Moment, WallTime};
-use abide_config::{Config, Flag, Use};
+use abide_config::{Config, Use};
 use abide_sim::Provider;
 use abide_sim::policy::{All, Policy, Service, Timed};
 use abide_sim::recipe::Recipe;
@@ -24,6 +24,7 @@ use anyhow::Context;
 use self::documented::Known;
 use self::figures::Figures;
 use crate::exit::{Exit, Usage};
+use crate::knobs::Knobs;
 
 /// The longest job that is followed to its end.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -80,33 +81,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = timestamp)]
     at: Option<WallTime>,
 
-    /// Requests on the wire at once [default: 8]
-    #[arg(long, short, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    concurrency: Option<u32>,
-    /// Send no faster than this, as 50/s, 100/2s or 1/10s
-    #[arg(long, value_name = "RATE")]
-    rate: Option<String>,
-    /// How long an item waits at holds, all together [default: 300s]
-    #[arg(long, value_name = "TIME")]
-    patience: Option<String>,
-    /// The longest single wait [default: the patience]
-    #[arg(long, value_name = "TIME")]
-    wait_max: Option<String>,
-    /// Wall time a provider's holds may block the run [default: 10m]
-    #[arg(long, value_name = "TIME")]
-    budget: Option<String>,
-    /// Sends an item, the first one included [default: 8]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
-    attempts: Option<u32>,
-    /// How long an attempt may take [default: 30s]
-    #[arg(long, value_name = "TIME")]
-    timeout: Option<String>,
+    #[command(flatten)]
+    knobs: Knobs,
     /// The configuration file [default: abide.toml here, else in the user's configuration folder]
     #[arg(long, env = "ABIDE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Draw accepted, refused and held over time into this file. Its name ends in .svg: no other
-    /// format is drawn, since pictures of dots would need the fonts of a system
+    /// Draw accepted, refused and held over time into this file, whose name ends in .svg or .png
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
     /// Print one JSON object
@@ -141,9 +122,9 @@ struct Job {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(chart) = &args.chart
-        && chart.extension().is_none_or(|e| e != "svg")
+        && !chart.extension().is_some_and(|e| e == "svg" || e == "png")
     {
-        let what = format!("--chart: {} does not end in .svg", chart.display());
+        let what = format!("--chart: {} does not end in .svg or .png", chart.display());
         return Err(Usage(what).into());
     }
     let begins = args.at.unwrap_or_else(|| System.wall());
@@ -175,13 +156,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn draw(chart: &Path, title: &str, report: &Report) -> anyhow::Result<()> {
-    let picture = abide_sim::world::svg(title, report)?;
+    let picture = match chart.extension().is_some_and(|e| e == "png") {
+        true => abide_sim::world::png(title, report)?,
+        false => abide_sim::world::svg(title, report)?.into_bytes(),
+    };
     std::fs::write(chart, picture).with_context(|| format!("{} cannot be written", chart.display()))
 }
 
 impl Job {
     fn new(args: &Args, begins: WallTime) -> anyhow::Result<Self> {
-        let config = crate::config::load(args.config.as_deref(), flags(args))?;
+        let config = crate::config::load(
+            args.config.as_deref(),
+            args.knobs.flags([("--plan", "plan", args.plan.clone())]),
+        )?;
         let all = crate::catalogue::load(None, &config)?;
         crate::config::agrees(&config, &all)?;
         let at = Moment::new(Instant::ORIGIN, begins);
@@ -234,29 +221,6 @@ impl Job {
             knows,
         })
     }
-}
-
-/// The options that set a knob.
-fn flags(args: &Args) -> Vec<Flag> {
-    let number = |n: &Option<u32>| n.map(|n| n.to_string());
-    let given = [
-        ("--concurrency", "concurrency", number(&args.concurrency)),
-        ("--rate", "rate", args.rate.clone()),
-        ("--patience", "patience", args.patience.clone()),
-        ("--wait-max", "wait.max", args.wait_max.clone()),
-        ("--budget", "run.budget", args.budget.clone()),
-        ("--attempts", "attempts", number(&args.attempts)),
-        ("--timeout", "timeout", args.timeout.clone()),
-        ("--plan", "plan", args.plan.clone()),
-    ];
-    let flag = |(name, key, value): (&str, &'static str, Option<String>)| {
-        value.map(|value| Flag {
-            name: name.to_owned(),
-            key,
-            value,
-        })
-    };
-    given.into_iter().filter_map(flag).collect()
 }
 
 /// A run as `abide fetch` does it.

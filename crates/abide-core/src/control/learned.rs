@@ -44,6 +44,43 @@ pub enum Limit {
     },
 }
 
+impl Limit {
+    /// Whether people would be told the same: figures are told with one digit behind the point,
+    /// and boundaries, which are measured anew by every answer, not at all. How many at once is
+    /// told by what is turned away now and then, and by no more than a quarter of itself exactly.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        match (*self, *other) {
+            (
+                Self::Bucket { interval, burst },
+                Self::Bucket {
+                    interval: i,
+                    burst: b,
+                },
+            ) => burst == b && told_rate(interval) == told_rate(i),
+            (
+                Self::Fixed { count, period, .. },
+                Self::Fixed {
+                    count: c,
+                    period: p,
+                    ..
+                },
+            ) => (count, period) == (c, p),
+            (Self::AtOnce { count }, Self::AtOnce { count: c }) => {
+                count.abs_diff(c) <= count.max(c) / 4
+            }
+            _ => self == other,
+        }
+    }
+}
+
+/// A rate as it is told: in tenths a second or a minute.
+fn told_rate(interval: Duration) -> (u64, bool) {
+    let rate = 1.0 / interval.as_secs_f64().max(1e-9);
+    let minute = rate < 1.0;
+    let rate = if minute { rate * 60.0 } else { rate };
+    ((rate * 10.0).round() as u64, minute)
+}
+
 /// A limit that nobody told, and what it cost to find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Learned {

@@ -8,6 +8,7 @@
 mod episode;
 mod key;
 mod lately;
+mod left;
 mod steer;
 
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use std::time::Duration;
 pub(crate) use episode::Episode;
 pub use key::{GateId, GateKey, GateSet, GateSpec, Hashed, HashedMap, KeyHasher, MAX_GATES};
 pub use lately::Lately;
+pub(crate) use left::Said;
 pub(crate) use steer::Steer;
 
 use crate::breaker::{Admits, Breaker, ProbeLease};
@@ -25,6 +27,7 @@ use crate::lease::Lease;
 use crate::pace::{CATCH_UP, Pace};
 use crate::policy::GatePolicy;
 use crate::queue::{Queue, Rank};
+use crate::reserve::Reserve;
 use crate::time::Instant;
 use crate::verdict::{GateClass, Health, Scope};
 
@@ -96,6 +99,8 @@ pub(crate) struct Gate {
     pub(crate) scope: Scope,
     pub(crate) class: GateClass,
     pub(crate) provisional: bool,
+    /// Whether its policy has a plan that the short way does not know.
+    pub(crate) planned: bool,
     pub(crate) hold: Option<Box<Hold>>,
     pub(crate) episode: Option<Box<Episode>>,
     pub(crate) breaker: Option<Box<Breaker>>,
@@ -132,6 +137,7 @@ impl Gate {
             scope: spec.scope,
             class: spec.class,
             provisional: spec.provisional,
+            planned: policy.plans(),
             key: spec.key,
             family: spec.family,
             users: 0,
@@ -195,7 +201,11 @@ impl Gate {
         {
             return Block::Probe(t);
         }
-        if !self.has_room(now, policy) || (self.provisional && self.inflight.count() > 0) {
+        let kept_back = self.planned && paced && self.places_are_kept(kept, policy);
+        if !self.has_room(now, policy)
+            || (self.provisional && self.inflight.count() > 0)
+            || kept_back
+        {
             return Block::Return;
         }
         if !paced {
@@ -206,7 +216,12 @@ impl Gate {
         {
             return Block::Lease;
         }
-        let at = self.pace.earliest_leaving(cost, kept);
+        if self.planned
+            && let Some(until) = self.keeps_back(now, (cost, kept), policy)
+        {
+            return Block::Until(until);
+        }
+        let at = self.earliest((cost, kept), policy);
         if at > now {
             Block::Until(at)
         } else {
@@ -214,12 +229,27 @@ impl Gate {
         }
     }
 
+    /// The earliest instant at which its windows have room for `cost`, and for what is left to
+    /// others.
+    #[inline]
+    fn earliest(&self, (cost, kept): (u32, u32), policy: &GatePolicy) -> Instant {
+        if self.planned && policy.reserve != Reserve::Unit {
+            // What costs nothing leaves nothing.
+            return match kept > 0 && cost > 0 {
+                true => self.pace.earliest_beside(cost, policy.reserve),
+                false => self.pace.earliest(cost),
+            };
+        }
+        self.pace.earliest_leaving(cost, kept)
+    }
+
     /// Whether a request of `cost` may pass and there is nothing here to be minded but the pace.
     #[inline]
     pub(crate) fn lets_pass(&self, now: Instant, (cost, kept): (u32, u32)) -> bool {
         self.alias.is_none()
             && self.inflight.has_room()
-            && !self.provisional
+            // One look for both: they lie side by side.
+            && !(self.provisional | self.planned)
             && self.hold.as_ref().is_none_or(|h| !h.is_active(now))
             && self.episode.is_none()
             && self.breaker.as_ref().is_none_or(|b| !b.is_open())
@@ -233,13 +263,15 @@ impl Gate {
     /// may be late, and then the pace catches up, but nobody is owed a slot that a hold, the
     /// wire or an empty lease kept shut.
     #[inline]
-    pub(crate) fn slot(&self, now: Instant, (cost, kept): (u32, u32), since: Instant) -> Instant {
+    pub(crate) fn slot(
+        &self,
+        now: Instant,
+        price: (u32, u32),
+        since: Instant,
+        policy: &GatePolicy,
+    ) -> Instant {
         let held = self.hold.as_ref().map_or(Instant::ORIGIN, |h| h.until);
-        let due = self
-            .pace
-            .earliest_leaving(cost, kept)
-            .max(since)
-            .max(self.free_at);
+        let due = self.earliest(price, policy).max(since).max(self.free_at);
         due.max(held).max(now.before(CATCH_UP)).min(now)
     }
 

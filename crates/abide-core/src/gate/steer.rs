@@ -9,25 +9,19 @@
 use std::time::Duration;
 
 use super::Gate;
+use super::left::Left;
 use crate::control::{Before, Controller, Learned, Limit, Width};
 use crate::policy::GatePolicy;
 use crate::time::{Instant, Moment};
-
-/// What a provider says is left of a quota, until when.
-#[derive(Clone, Copy, Debug)]
-struct Left {
-    units: u64,
-    /// The order of the request whose answer said so.
-    order: u64,
-    until: Instant,
-}
 
 /// What was learned of one gate.
 #[derive(Debug, Default)]
 pub(crate) struct Steer {
     pub(crate) control: Option<Box<dyn Controller>>,
     width: Option<Box<Width>>,
-    left: Option<Left>,
+    pub(super) left: Option<Left>,
+    /// The limit that people were told last.
+    told: Option<Limit>,
 }
 
 impl Gate {
@@ -93,36 +87,6 @@ impl Gate {
         }
     }
 
-    /// An answer to the request of this order said that so many units are left until then.
-    ///
-    /// The least said of one window counts, since answers overtake each other; more than that is
-    /// believed where it is more than all that is out could explain.
-    pub(crate) fn told_left(&mut self, now: Instant, units: u64, until: Instant, order: u64) {
-        if until <= now {
-            return;
-        }
-        let out = u64::from(self.inflight.count());
-        let left = &mut self.steer.get_or_insert_default().left;
-        match left {
-            Some(l) if l.until > now && l.until >= until => {
-                let risen = order > l.order && units > l.units.saturating_add(out);
-                if l.until > until.after(SAME) && order < l.order {
-                    return;
-                }
-                l.units = if risen { units } else { l.units.min(units) };
-                l.order = order.max(l.order);
-            }
-            _ => {
-                let new = Left {
-                    units,
-                    order,
-                    until,
-                };
-                *left = Some(new);
-            }
-        }
-    }
-
     /// The limit that was learned, for the store and for people.
     pub(crate) fn limit(&self) -> Option<Learned> {
         let steer = self.steer.as_ref()?;
@@ -137,6 +101,22 @@ impl Gate {
             refusals: width.refusals(),
             at: None,
         })
+    }
+
+    /// What people are to be told of the limit, where it is another than they were told last: what
+    /// it is now, and what it was.
+    pub(crate) fn limit_news(&mut self) -> Option<(Option<Learned>, Option<Limit>)> {
+        let now = self.limit();
+        let told = &mut self.steer.as_mut()?.told;
+        let same = match (&now, &*told) {
+            (Some(now), Some(told)) => now.limit.says_the_same(told),
+            (now, told) => now.is_none() && told.is_none(),
+        };
+        if same {
+            return None;
+        }
+        let was = std::mem::replace(told, now.map(|l| l.limit));
+        Some((now, was))
     }
 
     /// Takes over what was learned earlier.
@@ -168,6 +148,11 @@ impl Gate {
             self.follow(now, policy);
         }
         self.bound(now, policy);
+        // It was told when it was learned.
+        let known = self.limit().map(|l| l.limit);
+        if let Some(steer) = &mut self.steer {
+            steer.told = known;
+        }
     }
 
     /// Whether there is a place on the wire: what was said to be left counts until its window
@@ -190,17 +175,19 @@ impl Gate {
     }
 }
 
-/// Ends of one window that are told in whole seconds differ by so much.
-const SAME: Duration = Duration::from_millis(1_500);
-
 impl Steer {
-    fn places(&self, now: Instant, policy: &GatePolicy) -> u32 {
+    /// How many places there are by policy and by what was learned.
+    pub(super) fn known_places(&self, policy: &GatePolicy) -> u32 {
         let width = self.width.as_ref().map_or(u32::MAX, |w| w.most());
         let control = self.control.as_ref().map_or(u32::MAX, |c| c.places());
+        policy.concurrency.min(width).min(control)
+    }
+
+    fn places(&self, now: Instant, policy: &GatePolicy) -> u32 {
         let left = self.left.filter(|l| l.until > now);
         let left = left.map_or(u32::MAX, |l| u32::try_from(l.units).unwrap_or(u32::MAX));
         // With nothing left there is a hold; one place stays, so that whoever comes after finds
         // out.
-        policy.concurrency.min(width).min(control).min(left.max(1))
+        self.known_places(policy).min(left.max(1))
     }
 }

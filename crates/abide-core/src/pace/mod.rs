@@ -13,6 +13,7 @@ use std::time::Duration;
 pub use gcra::{CATCH_UP, Gcra};
 pub use window::{Fixed, Sliding};
 
+use crate::reserve::Reserve;
 use crate::time::Instant;
 
 /// One limit on how much may be sent in some time.
@@ -227,6 +228,15 @@ impl Pace {
             }
         }
         at
+    }
+
+    /// As [`earliest`](Self::earliest), where a reserve of every limit is left, that of a learned
+    /// one too.
+    pub(crate) fn earliest_beside(&self, cost: u32, reserve: Reserve) -> Instant {
+        let at = |w: &Window, cost| w.earliest(reserve.beside(cost, w.size()), self.lag);
+        let learned = self.adaptive.as_deref().map(|a| at(a, cost.min(1)));
+        let windows = self.windows.iter().map(|w| at(w, cost));
+        windows.chain(learned).max().unwrap_or(Instant::ORIGIN)
     }
 
     /// Pays for a send at `now` in a slot that was `due` then or a little earlier: a wake that

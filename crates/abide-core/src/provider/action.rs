@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::control::Learned;
+use crate::control::{Learned, Limit};
 use crate::gate::GateKey;
 use crate::hold::{Hold, HoldId, SetBy};
 use crate::lease::LeaseId;
@@ -134,6 +134,26 @@ pub enum Event {
         key: GateKey,
         /// The hold.
         id: HoldId,
+    },
+    /// What was thought to be the limit of a gate is not, and no other is known.
+    LimitForgotten {
+        /// The gate.
+        key: GateKey,
+        /// What it stands for.
+        scope: Scope,
+        /// What was thought to be the limit.
+        was: Limit,
+    },
+    /// The limit of a gate was found, or turned out to be another.
+    LimitLearned {
+        /// The gate.
+        key: GateKey,
+        /// What it stands for.
+        scope: Scope,
+        /// The limit.
+        learned: Learned,
+        /// What was thought before.
+        was: Option<Limit>,
     },
     /// In [`Mode::Shadow`](crate::policy::Mode::Shadow): a request went at once that would have
     /// waited.

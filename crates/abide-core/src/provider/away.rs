@@ -7,6 +7,7 @@
 use super::entry::{Entry, State};
 use super::{Action, Provider};
 use crate::gate::Block;
+use crate::queue::most_before;
 use crate::refusal::{DecidedBy, Refusal, RefusalKind};
 use crate::time::Instant;
 
@@ -125,19 +126,18 @@ impl Provider {
             Block::None => now,
             Block::Probe(_) | Block::Return | Block::Lease => return None,
         };
-        if !e.paced {
+        if !e.paced || !e.rank.in_line {
             return Some(base);
         }
         let (above, same) = gate.queue.cost_ahead(e.urgency);
-        let own = if stands {
-            u64::from(self.cost_of(e, g))
-        } else {
-            0
-        };
+        let cost = u64::from(self.cost_of(e, g));
+        let own = if stands { cost } else { 0 };
         let keys = self.ranks.keys(e.urgency);
         let fair = keys.saturating_mul(self.ranks.backlog(e.rank));
-        let ahead = above.saturating_add(same.saturating_sub(own).min(fair));
-        Some(base.after(gate.pace.time_for(ahead)))
+        let same = same.saturating_sub(own).min(fair);
+        // However much more urgent work stands here, turns come.
+        let above = above.min(most_before(same.saturating_add(cost)));
+        Some(base.after(gate.pace.time_for(above.saturating_add(same))))
     }
 
     /// The refusal of somebody who is not willing to wait for a closing of gate `g`.

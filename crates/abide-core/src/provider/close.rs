@@ -106,13 +106,18 @@ impl Provider {
             if rests {
                 gate.pace.rest(now);
             }
+            self.tell_limit(g);
         }
+        let gate = &mut self.gates[g as usize];
         if opens {
             gate.inflight.refused();
         }
         let (until, ask) = match told {
-            Told::Ask(a) if again => (a.until, Some(a)),
-            Told::Ask(a) => (a.until.max(now.after(policy.floor)), Some(a)),
+            Told::Ask(a) if again => (a.until.after(policy.margin), Some(a)),
+            Told::Ask(a) => {
+                let until = a.until.after(policy.margin);
+                (until.max(now.after(policy.floor)), Some(a))
+            }
             Told::Nothing { known: None, .. }
                 if rung == 0
                     && cause == Verdict::RateLimited

@@ -79,6 +79,7 @@ impl Entry {
             fair: r.fair,
             rank: Rank {
                 paced: r.paced,
+                in_line: true,
                 urgency: r.urgency,
                 fair: 0,
                 arrival: 0,
@@ -117,6 +118,16 @@ impl Entry {
     #[inline]
     pub(super) const fn is_even(&self) -> bool {
         self.weights.is_none()
+    }
+
+    /// What it leaves of a bucket to whoever is more urgent: nothing once its turn has come.
+    #[inline]
+    pub(super) const fn leaves(&self) -> u32 {
+        if self.rank.in_line {
+            self.urgency.leaves()
+        } else {
+            0
+        }
     }
 
     /// What it carries beside a plain request.

@@ -132,6 +132,7 @@ impl Provider {
             let changed = p != old.of(scope, class);
             if changed {
                 self.gates[g].pace.change(now, &p.windows);
+                self.gates[g].planned = p.plans();
                 self.gates[g].bound(now, p);
             }
             // Gates of hosts are the provider's too.

@@ -88,7 +88,7 @@ impl Provider {
             let cost = self.cost_of(e, g);
             let gate = &self.gates[g as usize];
             let policy = self.policy.of(gate.scope, gate.class);
-            gate.block(now, (cost, e.urgency.leaves()), e.paced, policy)
+            gate.block(now, (cost, e.leaves()), e.paced, policy)
         })
     }
 

@@ -7,6 +7,8 @@ use super::Provider;
 use super::entry::{Rare, State};
 use super::settle::lease;
 use crate::gate::MAX_GATES;
+use crate::queue::Urgency;
+use crate::reserve::Reserve;
 use crate::time::Instant;
 
 impl Provider {
@@ -15,7 +17,7 @@ impl Provider {
     pub(super) fn charge(&mut self, now: Instant, slot: u32, stood: Option<(u32, Instant)>) {
         let e = &self.entries[slot];
         let (set, len, paced) = (e.set, e.len(), e.paced);
-        let kept = e.urgency.leaves();
+        let (kept, urgency) = (e.leaves(), e.urgency);
         let mut together = [0; MAX_GATES];
         let mut rare: Option<Box<Rare>> = None;
         let lag = self.trip.lag();
@@ -33,10 +35,14 @@ impl Provider {
             let other = std::mem::replace(&mut gate.pace.lag, lag) != lag;
             let mut store = false;
             if paced {
+                let policy = self.policy.of(gate.scope, gate.class);
                 let due = match stood {
-                    Some((at, since)) if at == g => gate.slot(now, (cost, kept), since),
+                    Some((at, since)) if at == g => gate.slot(now, (cost, kept), since, policy),
                     _ => now,
                 };
+                if gate.planned {
+                    gate.spends(now, (cost, kept), policy);
+                }
                 gate.free_at = due;
                 store = gate.pace.charge(now, due, cost);
                 if let Some(l) = &mut gate.lease {
@@ -58,7 +64,11 @@ impl Provider {
                 ep.let_out(now, lease_time, generation);
                 rare.get_or_insert_default().probes[i] = generation;
             }
-            if other {
+            let turned = paced && !gate.queue.is_empty() && {
+                let stood = stood.is_some_and(|(at, _)| at == g);
+                self.pass_over(g, urgency, cost, stood)
+            };
+            if other || turned {
                 // Who waits here was told when to wake.
                 self.mark(g);
             }
@@ -79,6 +89,22 @@ impl Provider {
         e.together = together;
         e.rare = rare;
         e.paid = paid;
+    }
+
+    /// A request was let through past those who stand at `g`; whether somebody's turn has come by
+    /// that. Who goes by what was kept for it takes nothing of theirs, unless it stood there too.
+    #[inline(never)]
+    fn pass_over(&mut self, g: u32, urgency: Urgency, cost: u32, stood: bool) -> bool {
+        let gate = &mut self.gates[g as usize];
+        let reserve = self.policy.of(gate.scope, gate.class).reserve;
+        let past = stood || reserve == Reserve::Unit;
+        gate.queue.let_through(urgency, cost, past);
+        let mut turned = false;
+        while let Some((slot, rank)) = self.gates[g as usize].queue.take_turn(urgency) {
+            self.entries[slot].rank = rank;
+            turned = true;
+        }
+        turned
     }
 
     /// Gives back what an unsent request paid, at all its gates.

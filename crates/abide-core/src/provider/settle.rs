@@ -9,7 +9,7 @@ use super::entry::State;
 use super::{Event, Pass, Provider};
 use crate::breaker::ProbeLease;
 use crate::finding::{Ask, AskSource, Finding, Reading};
-use crate::gate::Noted;
+use crate::gate::{Noted, Said};
 use crate::hold::SetBy;
 use crate::time::Instant;
 use crate::verdict::{GateClass, Health, Scope, Verdict};
@@ -177,22 +177,14 @@ impl Provider {
             if refuses {
                 self.refused_at(now, slot, g, finding.verdict, Told::Ask(*ask), again);
             } else if ask.until > now {
+                let until = ask.until.after(self.policy_of(g).margin);
                 let far = ask.until.since(now) >= self.policy.quota_from;
                 let cause = if far {
                     Verdict::QuotaExhausted
                 } else {
                     Verdict::RateLimited
                 };
-                self.close(
-                    now,
-                    g,
-                    ask.until,
-                    cause,
-                    Some(*ask),
-                    false,
-                    SetBy::Answer,
-                    None,
-                );
+                self.close(now, g, until, cause, Some(*ask), false, SetBy::Answer, None);
             }
         }
     }
@@ -212,7 +204,13 @@ impl Provider {
         let (scope, class) = (self.gates[g as usize].scope, self.gates[g as usize].class);
         let policy = self.policy.of(scope, class);
         let gate = &mut self.gates[g as usize];
-        gate.told_left(now, left, until, order);
+        let said = Said {
+            units: left,
+            limit: r.limit,
+            until,
+            order,
+        };
+        gate.told_left(now, said, policy);
         gate.bound(now, policy);
     }
 
@@ -370,7 +368,9 @@ impl Provider {
         if gate.steer.is_some() {
             gate.follow(now, policy);
             gate.bound(now, policy);
+            self.tell_limit(c);
         }
+        let gate = &mut self.gates[c as usize];
         if gate.breaker.as_ref().is_some_and(|b| b.is_open()) {
             gate.free_at = now;
         }
@@ -393,6 +393,22 @@ impl Provider {
         }
         self.note(now, c, noted);
         self.mark(c);
+    }
+
+    /// Tells what was learned of a gate's limit, once each time that it is another.
+    pub(super) fn tell_limit(&mut self, g: u32) {
+        let gate = &mut self.gates[g as usize];
+        let (key, scope) = (gate.key, gate.scope);
+        match gate.limit_news() {
+            Some((Some(learned), was)) => self.emit(Event::LimitLearned {
+                key,
+                scope,
+                learned,
+                was,
+            }),
+            Some((None, Some(was))) => self.emit(Event::LimitForgotten { key, scope, was }),
+            _ => {}
+        }
     }
 
     /// Tells and remembers what became of a gate's health.

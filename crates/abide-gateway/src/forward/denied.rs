@@ -66,3 +66,21 @@ pub(super) fn no_tunnel() -> Problem {
         "write CONNECT api.example.org:443, over HTTP/1.1",
     )
 }
+
+pub(super) fn only_reads(chain: &str) -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "A chain is only read from",
+        "http_request_error",
+        format!("{chain}: GET and HEAD are asked of several providers; a write has one"),
+    )
+}
+
+pub(super) fn no_such_path(chain: &str) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "The chain has no such path",
+        "destination_not_found",
+        format!("{chain}: its `path` in abide.toml says which there are"),
+    )
+}

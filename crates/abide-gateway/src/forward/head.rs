@@ -9,6 +9,9 @@ use http::header::{
     UPGRADE,
 };
 
+use crate::access::TOKEN;
+
+pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// How the gateway is told whom to be fair to.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("abide-key");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -38,7 +41,34 @@ pub(crate) fn of_one_hop(headers: &mut HeaderMap) {
 /// Takes what is meant for the gateway out of a request.
 pub(crate) fn of_ours(headers: &mut HeaderMap) {
     headers.remove(KEY);
+    headers.remove(TOKEN);
     headers.remove(PROXY_AUTHORIZATION);
+    if headers.contains_key(PREFER) {
+        without_wait(headers);
+    }
+}
+
+/// A wait that was followed here must not be followed once more behind us; other preferences go on.
+fn without_wait(headers: &mut HeaderMap) {
+    let all = headers
+        .get_all(PREFER)
+        .iter()
+        .filter_map(|v| v.to_str().ok());
+    let others: Vec<&str> = all
+        .flat_map(|v| v.split(','))
+        .map(str::trim)
+        .filter(|preference| {
+            let name = preference.split([';', '=']).next().unwrap_or_default();
+            !name.trim().eq_ignore_ascii_case("wait")
+        })
+        .collect();
+    let value = HeaderValue::try_from(others.join(", "));
+    headers.remove(PREFER);
+    if let Ok(value) = value
+        && !value.is_empty()
+    {
+        headers.insert(PREFER, value);
+    }
 }
 
 /// Whether this gateway handed the request on before: its name stands in `Via`.
@@ -84,6 +114,20 @@ mod tests {
         ]);
         of_one_hop(&mut all);
         assert_eq!(all, headers(&[("accept", "*/*")]));
+    }
+
+    #[test]
+    fn gw_what_is_for_the_gateway_ends_here() {
+        let mut all = headers(&[
+            ("abide-token", "0123456789abcdef"),
+            ("abide-key", "tenant"),
+            ("proxy-authorization", "Basic x"),
+            ("prefer", "return=minimal, wait=20"),
+            ("authorization", "theirs"),
+        ]);
+        of_ours(&mut all);
+        let left = [("prefer", "return=minimal"), ("authorization", "theirs")];
+        assert_eq!(all, headers(&left));
     }
 
     #[test]

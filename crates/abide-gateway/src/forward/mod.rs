@@ -4,6 +4,7 @@
 //! changed); `http://host/path` is asked of a proxy; `CONNECT host:443` asks a proxy for a tunnel.
 //! `/-/…` is for the gateway itself.
 
+mod chain;
 mod denied;
 mod head;
 mod through;
@@ -27,7 +28,7 @@ use crate::body::{Answer, Own};
 use crate::gateway::{Gateway, Ways};
 use crate::inside::{self, Faces, Place};
 use crate::record::{Outcome, Record};
-use crate::route::{Base, Route, Way};
+use crate::route::{Base, Chain, Route, Way};
 
 /// Whom a connection is from.
 #[derive(Clone, Debug)]
@@ -70,6 +71,12 @@ pub(crate) async fn forward(
     if request.method() == Method::CONNECT {
         return tunnel::open(gateway, request, record).await;
     }
+    if !proxied && let Some(found) = by_chain(gateway, &request) {
+        return match found {
+            Ok(asked) => chain::ask(gateway, ways, peer, request, asked, record).await,
+            Err(problem) => own(gateway, *problem, Outcome::Denied, record),
+        };
+    }
     let asked = match proxied {
         true => by_proxy(gateway, &request),
         false => by_name(gateway, &request),
@@ -90,6 +97,20 @@ pub(crate) async fn forward(
 
 /// Whose a request is, and where it goes.
 type Whose = Result<(Arc<Route>, http::Uri), Box<Problem>>;
+
+/// The chain in front of its path, and what its members are asked.
+fn by_chain(
+    gateway: &Gateway,
+    request: &Request<Incoming>,
+) -> Option<Result<(Arc<Chain>, Vec<String>), Box<Problem>>> {
+    let uri = request.uri();
+    let whole = uri.path_and_query().map_or(uri.path(), |p| p.as_str());
+    let (chain, rest) = gateway.routes().chain(whole)?;
+    Some(match chain.asks(rest) {
+        Some(asks) => Ok((chain, asks)),
+        None => Err(Box::new(denied::no_such_path(&chain.name))),
+    })
+}
 
 /// By the name in front of its path.
 fn by_name(gateway: &Gateway, request: &Request<Incoming>) -> Whose {

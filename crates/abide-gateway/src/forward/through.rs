@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use abide::TurnedAway;
 use abide::layer::{Error, Options};
-use http::header::{FORWARDED, HOST, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE, VIA};
+use http::header::{
+    FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE, VIA,
+};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use tower_service::Service as _;
@@ -14,11 +16,12 @@ use tower_service::Service as _;
 use super::upgrade::Upgrade;
 use super::wish::{PREFERENCE_APPLIED, Wish};
 use super::{Peer, denied, head, own};
-use crate::answer::{of_failure, of_turned};
+use crate::answer::{Problem, of_failure, of_turned};
 use crate::body::{Answer, Outgoing};
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
 use crate::route::{Route, rewrite};
+use crate::upstream::Failure;
 
 const ATTEMPTS: HeaderName = HeaderName::from_static("abide-attempts");
 const WAITED: HeaderName = HeaderName::from_static("abide-waited");
@@ -36,7 +39,10 @@ pub(super) struct Asked {
     pub(super) rewrites: bool,
 }
 
-/// Sends it through its gates to its provider.
+/// What came of it.
+pub(super) type Came = Result<Response<abide::layer::Body<Incoming>>, Error<Failure>>;
+
+/// Sends it through its gates to its provider, and hands the answer back.
 pub(super) async fn send(
     gateway: &Arc<Gateway>,
     ways: &Ways,
@@ -57,21 +63,52 @@ pub(super) async fn send(
         return own(gateway, denied::looped(), Outcome::Denied, record);
     }
     let wish = Wish::of(&parts.headers, gateway.keys());
-    let back = parts.headers.remove(HOST);
-    let headers = &mut parts.headers;
+    let host = parts.headers.remove(HOST).filter(|_| rewrites);
+    hand_on(gateway, peer, &mut parts.headers);
+    if let Some(upgrade) = &upgrade {
+        upgrade.ask(&mut parts.headers);
+    }
+    parts.uri = to;
+    let body = Outgoing::of(body, gateway.settings().limits.replay);
+    let came = exchange(ways, &route, Request::from_parts(parts, body), &wish).await;
+    match came {
+        Ok(response) => {
+            let back = Back {
+                peer,
+                host,
+                wish,
+                upgrade,
+            };
+            passed(gateway, &route, response, back, record)
+        }
+        Err(e) => {
+            let (problem, outcome) = failed(gateway, &route, &e, &mut record);
+            own(gateway, problem, outcome, record)
+        }
+    }
+}
+
+/// What of a request's head goes on to a provider.
+pub(super) fn hand_on(gateway: &Gateway, peer: &Peer, headers: &mut HeaderMap) {
     head::of_one_hop(headers);
     head::of_ours(headers);
-    if let Some(upgrade) = &upgrade {
-        upgrade.ask(headers);
-    }
-    if let Some((name, value)) = &route.credential {
-        headers.insert(name, value.clone());
-    }
     headers.append(VIA, gateway.via().clone());
     if gateway.settings().forwarded
         && let Some(told) = head::forwarded(peer.address)
     {
         headers.append(FORWARDED, told);
+    }
+}
+
+/// Sends a request whose head is made, as its caller wishes.
+pub(super) async fn exchange(
+    ways: &Ways,
+    route: &Route,
+    mut request: Request<Outgoing>,
+    wish: &Wish,
+) -> Came {
+    if let Some((name, value)) = &route.credential {
+        request.headers_mut().insert(name, value.clone());
     }
     let mut options = Options::default();
     options.urgency = wish.urgency();
@@ -80,37 +117,24 @@ pub(super) async fn send(
         options.patience = Some(wait);
         options.deadline = Some(wait.saturating_add(BEYOND_PATIENCE));
     }
-    parts.extensions.insert(options);
-    parts.uri = to;
-    parts.version = http::Version::HTTP_11;
-    let body = Outgoing::of(body, gateway.settings().limits.replay);
-    let mut way = ways.to(&route);
+    request.extensions_mut().insert(options);
+    *request.version_mut() = http::Version::HTTP_11;
+    let mut way = ways.to(route);
     // The way is always ready: what it waits for it waits for in its future.
-    match way.call(Request::from_parts(parts, body)).await {
-        Ok(response) => {
-            let back = Back {
-                peer,
-                host: back.filter(|_| rewrites),
-                wish,
-                upgrade,
-            };
-            passed(gateway, &route, response, back, record)
-        }
-        Err(e) => failed(gateway, &route, &e, record),
-    }
+    way.call(request).await
 }
 
 /// Where an answer goes.
-struct Back<'a> {
-    peer: &'a Peer,
+pub(super) struct Back<'a> {
+    pub(super) peer: &'a Peer,
     /// How the caller names the gateway, where fields are to lead through it.
-    host: Option<HeaderValue>,
-    wish: Wish,
-    upgrade: Option<Upgrade>,
+    pub(super) host: Option<HeaderValue>,
+    pub(super) wish: Wish,
+    pub(super) upgrade: Option<Upgrade>,
 }
 
 /// A provider's answer.
-fn passed(
+pub(super) fn passed(
     gateway: &Arc<Gateway>,
     route: &Route,
     response: Response<abide::layer::Body<Incoming>>,
@@ -152,14 +176,14 @@ fn passed(
     Response::from_parts(parts, Answer::passed(body, idle, record))
 }
 
-/// There is no answer to pass on.
-fn failed(
-    gateway: &Arc<Gateway>,
+/// There is no answer to pass on: what is told instead.
+pub(super) fn failed(
+    gateway: &Gateway,
     route: &Route,
-    error: &Error<crate::upstream::Failure>,
-    mut record: Record,
-) -> Response<Answer> {
-    let (problem, outcome) = match error {
+    error: &Error<Failure>,
+    record: &mut Record,
+) -> (Problem, Outcome) {
+    match error {
         Error::Turned(turned) => {
             record.took(turned.refusal.attempts, turned.refusal.waited);
             let problem = of_turned(turned, gateway.settings().advertise_cap);
@@ -167,8 +191,7 @@ fn failed(
         }
         Error::Inner(failure) => (of_failure(&route.name, failure), Outcome::Failed),
         _ => (denied::bad_path(), Outcome::Denied),
-    };
-    own(gateway, problem, outcome, record)
+    }
 }
 
 /// Seconds, to the millisecond.

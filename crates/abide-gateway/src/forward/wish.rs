@@ -10,9 +10,8 @@ use std::time::Duration;
 use abide::core::queue::Urgency;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::head::KEY;
+use super::head::{KEY, PREFER};
 
-pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
 pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
 

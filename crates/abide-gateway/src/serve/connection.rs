@@ -13,13 +13,13 @@ use tokio_rustls::TlsAcceptor;
 
 use super::guarded::Guarded;
 use crate::forward::{Peer, forward};
-use crate::gateway::{Gateway, Ways};
+use crate::front::{Front, Own};
 use crate::life::drains;
 
 /// Agrees on TLS first, where that is spoken.
 pub(super) async fn begin<T>(
-    gateway: Arc<Gateway>,
-    ways: Ways,
+    front: Front,
+    ways: Arc<Own>,
     socket: T,
     peer: Peer,
     tls: Option<TlsAcceptor>,
@@ -27,20 +27,21 @@ pub(super) async fn begin<T>(
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Some(tls) = tls else {
-        return serve(gateway, ways, socket, peer).await;
+        return serve(front, ways, socket, peer).await;
     };
-    let within = gateway.settings().limits.head_read;
+    let within = front.now().settings().limits.head_read;
     match tokio::time::timeout(within, tls.accept(socket)).await {
-        Ok(Ok(socket)) => serve(gateway, ways, socket, peer).await,
+        Ok(Ok(socket)) => serve(front, ways, socket, peer).await,
         Ok(Err(e)) => tracing::debug!(error = %e, "no TLS could be agreed on with a caller"),
         Err(_) => tracing::debug!("a caller took too long to agree on TLS"),
     }
 }
 
-async fn serve<T>(gateway: Arc<Gateway>, ways: Ways, socket: T, peer: Peer)
+async fn serve<T>(front: Front, ways: Arc<Own>, socket: T, peer: Peer)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let gateway = front.now();
     let mut phase = gateway.life().watch();
     let socket = Guarded::new(socket, gateway.settings().limits.body_idle);
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -56,12 +57,14 @@ where
         .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
         .keep_alive_interval(limits.head_read)
         .keep_alive_timeout(limits.head_read);
-    let shared = Arc::new((gateway, ways, peer));
+    let shared = Arc::new((front, ways, peer));
     let service = service_fn(move |request: Request<Incoming>| {
         let shared = Arc::clone(&shared);
         async move {
-            let (gateway, ways, peer) = &*shared;
-            Ok::<_, Infallible>(forward(gateway, ways, peer, request).await)
+            let (front, ways, peer) = &*shared;
+            let gateway = front.now();
+            let ways = ways.of(&gateway);
+            Ok::<_, Infallible>(forward(&gateway, &ways, peer, request).await)
         }
     });
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(socket), service);

@@ -13,8 +13,9 @@ use std::time::Duration;
 use tokio::sync::Barrier;
 
 use crate::door::Listener;
-use crate::gateway::{Gateway, GatewayError};
-use crate::life::Phase;
+use crate::front::{Front, Own};
+use crate::gateway::GatewayError;
+use crate::life::{Phase, WORKERS};
 
 /// How often those who come to wait are turned away once the drain's limit is up.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -22,7 +23,7 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// A gateway that serves.
 #[derive(Debug)]
 pub struct Serving {
-    gateway: Arc<Gateway>,
+    front: Front,
     workers: Vec<thread::JoinHandle<io::Result<()>>>,
 }
 
@@ -50,27 +51,24 @@ impl Serving {
     /// # Errors
     /// When others than this machine's programs could come in and nobody said who may; when TLS or a
     /// thread cannot be set up.
-    pub fn start(
-        gateway: &Arc<Gateway>,
-        listener: &Listener,
-        threads: usize,
-    ) -> Result<Self, ServeError> {
-        if listener.is_off_loopback() && gateway.settings().access.is_open() {
+    pub fn start(front: &Front, listener: &Listener, threads: usize) -> Result<Self, ServeError> {
+        if listener.is_off_loopback() && front.now().settings().access.is_open() {
             return Err(ServeError::Open(listener.url()));
         }
         let threads = threads.max(1);
         let together = Arc::new(Barrier::new(threads));
         let mut workers = Vec::new();
         for n in 0..threads {
-            let (gateway, ways) = (Arc::clone(gateway), gateway.ways()?);
+            let (front, ways) = (front.clone(), Arc::new(Own::new(front)?));
             let (listener, together) = (listener.try_clone()?, Arc::clone(&together));
             let worker = thread::Builder::new()
                 .name(format!("worker-{n}"))
-                .spawn(move || worker::run(&gateway, ways, listener, &together))?;
+                .spawn(move || worker::run(&front, &ways, listener, &together))?;
             workers.push(worker);
         }
+        front.now().life().has(WORKERS);
         Ok(Self {
-            gateway: Arc::clone(gateway),
+            front: front.clone(),
             workers,
         })
     }
@@ -81,12 +79,12 @@ impl Serving {
     /// # Errors
     /// When a thread cannot be set up.
     pub fn and_admin(mut self, listener: &Listener) -> Result<Self, ServeError> {
-        let (gateway, ways) = (Arc::clone(&self.gateway), self.gateway.ways()?);
+        let (front, ways) = (self.front.clone(), Arc::new(Own::new(&self.front)?));
         let listener = listener.try_clone()?;
         // Nobody waits for a provider on this thread, so it may end before the others.
         let worker = thread::Builder::new()
             .name("admin".to_owned())
-            .spawn(move || worker::run(&gateway, ways, listener, &Barrier::new(1)))?;
+            .spawn(move || worker::run(&front, &ways, listener, &Barrier::new(1)))?;
         self.workers.push(worker);
         Ok(self)
     }
@@ -97,7 +95,8 @@ impl Serving {
     /// # Errors
     /// What a worker came to an end of.
     pub async fn drain(self) -> Result<(), ServeError> {
-        let (life, limits) = (self.gateway.life(), &self.gateway.settings().limits);
+        let gateway = self.front.now();
+        let (life, limits) = (gateway.life(), &gateway.settings().limits);
         life.enter(Phase::Leaving);
         tokio::time::sleep(limits.leave).await;
         life.enter(Phase::Draining);
@@ -108,7 +107,7 @@ impl Serving {
                 worker.join().map_err(panicked).flatten()
             })
         });
-        let governor = self.gateway.governor();
+        let governor = gateway.governor();
         let ended = match tokio::time::timeout(limits.drain, &mut ended).await {
             Ok(ended) => ended,
             // Who comes to wait after that is turned away in its turn.

@@ -12,15 +12,15 @@ use tokio_rustls::TlsAcceptor;
 use super::connection;
 use crate::door::{Listener, Socket};
 use crate::forward::Peer;
-use crate::gateway::{Gateway, Ways};
+use crate::front::{Front, Own};
 use crate::life::drains;
 
 /// After an accept that failed for want of something (files, memory): what there is may be freed.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) fn run(
-    gateway: &Arc<Gateway>,
-    ways: Ways,
+    front: &Front,
+    ways: &Arc<Own>,
     listener: Listener,
     together: &Barrier,
 ) -> io::Result<()> {
@@ -28,7 +28,8 @@ pub(super) fn run(
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let served = accept(gateway, ways, listener).await;
+        let served = accept(front, ways, listener).await;
+        let gateway = front.now();
         gateway.tunnels().close();
         gateway.tunnels().wait().await;
         // A provider's timer runs on the thread of whoever waited for it first: nobody leaves
@@ -38,7 +39,8 @@ pub(super) fn run(
     })
 }
 
-async fn accept(gateway: &Arc<Gateway>, ways: Ways, listener: Listener) -> io::Result<()> {
+async fn accept(front: &Front, ways: &Arc<Own>, listener: Listener) -> io::Result<()> {
+    let gateway = front.now();
     let mut phase = gateway.life().watch();
     let (scheme, place_of, tls) = (listener.scheme(), listener.place(), listener.tls);
     let tls = tls.map(TlsAcceptor::from);
@@ -65,13 +67,13 @@ async fn accept(gateway: &Arc<Gateway>, ways: Ways, listener: Listener) -> io::R
             scheme,
             place: place_of,
         };
-        let (gateway, ways, tls) = (Arc::clone(gateway), ways.clone(), tls.clone());
+        let (front, ways, tls) = (front.clone(), Arc::clone(ways), tls.clone());
         connections.spawn(async move {
             let _place = place;
             match socket {
-                Socket::Tcp(socket) => connection::begin(gateway, ways, socket, peer, tls).await,
+                Socket::Tcp(socket) => connection::begin(front, ways, socket, peer, tls).await,
                 #[cfg(unix)]
-                Socket::Unix(socket) => connection::begin(gateway, ways, socket, peer, tls).await,
+                Socket::Unix(socket) => connection::begin(front, ways, socket, peer, tls).await,
             }
         });
     }

@@ -77,11 +77,8 @@ struct Compiled {
 )]
 enum Told {
     At(Reader),
-    Missing {
-        requested: Reader,
-        available: Reader,
-        rate: Reader,
-    },
+    /// What is requested, what is available, and how much a second comes.
+    Missing([Reader; 3]),
 }
 
 /// The rule that decided about an answer.
@@ -321,36 +318,26 @@ impl Told {
                 requested,
                 available,
                 rate,
-            } => Some(Self::Missing {
-                requested: Reader::new(requested, &place.key("requested"), problems)?,
-                available: Reader::new(available, &place.key("available"), problems)?,
-                rate: Reader::new(rate, &place.key("rate"), problems)?,
-            }),
+            } => Some(Self::Missing([
+                Reader::new(requested, &place.key("requested"), problems)?,
+                Reader::new(available, &place.key("available"), problems)?,
+                Reader::new(rate, &place.key("rate"), problems)?,
+            ])),
         }
     }
 
-    fn readers(&self) -> impl Iterator<Item = &Reader> {
-        let all = match self {
-            Self::At(r) => [Some(r), None, None],
-            Self::Missing {
-                requested,
-                available,
-                rate,
-            } => [Some(requested), Some(available), Some(rate)],
-        };
-        all.into_iter().flatten()
+    fn readers(&self) -> std::slice::Iter<'_, Reader> {
+        match self {
+            Self::At(one) => std::slice::from_ref(one).iter(),
+            Self::Missing(all) => all.iter(),
+        }
     }
 
-    fn readers_mut(&mut self) -> impl Iterator<Item = &mut Reader> {
-        let all = match self {
-            Self::At(r) => [Some(r), None, None],
-            Self::Missing {
-                requested,
-                available,
-                rate,
-            } => [Some(requested), Some(available), Some(rate)],
-        };
-        all.into_iter().flatten()
+    fn readers_mut(&mut self) -> std::slice::IterMut<'_, Reader> {
+        match self {
+            Self::At(one) => std::slice::from_mut(one).iter_mut(),
+            Self::Missing(all) => all.iter_mut(),
+        }
     }
 
     fn needs_body(&self) -> bool {
@@ -368,17 +355,10 @@ impl Told {
     fn when(&self, view: &View<'_>) -> Hint {
         match self {
             Self::At(reader) => reader.when(view),
-            Self::Missing {
-                requested,
-                available,
-                rate,
-            } => {
-                let numbers = (
-                    requested.number(view),
-                    available.number(view),
-                    rate.number(view),
-                );
-                let (Some(requested), Some(available), Some(rate)) = numbers else {
+            Self::Missing(all) => {
+                let [Some(requested), Some(available), Some(rate)] =
+                    all.each_ref().map(|r| r.number(view))
+                else {
                     return Hint::Absent;
                 };
                 let missing = requested - available;

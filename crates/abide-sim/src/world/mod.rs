@@ -30,7 +30,7 @@ use abide_core::queue::Urgency;
 use fastrand::Rng;
 
 #[cfg(feature = "chart")]
-pub use chart::{NotDrawn, svg};
+pub use chart::{NotDrawn, png, svg};
 pub use ending::Ending;
 pub use plan::Plan;
 pub use report::{Report, SiteReport};

@@ -1,6 +1,7 @@
 //! What happened when: the marks of a run.
 
 use abide_core::Instant;
+use abide_core::control::Limit;
 
 use crate::reply::Fate;
 
@@ -32,6 +33,13 @@ pub enum Seen {
         /// Until when.
         until: Instant,
     },
+    /// The limit of a gate was found, or turned out to be another.
+    Learned {
+        /// The limit.
+        limit: Limit,
+    },
+    /// What was thought to be the limit of a gate is not.
+    Forgotten,
     /// A gate is open again.
     Open,
 }

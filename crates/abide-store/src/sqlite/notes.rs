@@ -23,7 +23,7 @@ pub(super) fn write(conn: &Connection, note: HoldNote, now: WallTime) -> Result<
         "DELETE FROM hold_notes WHERE until_ns <= ?1 OR hold IN
          (SELECT hold FROM hold_notes ORDER BY until_ns DESC LIMIT -1 OFFSET ?2)",
     )?
-    .execute(params![now.as_unix_nanos(), NOTES])?;
+    .execute(params![now.as_unix_nanos(), NOTES as i64])?;
     Ok(())
 }
 

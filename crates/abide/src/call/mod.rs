@@ -323,7 +323,7 @@ impl<'a> Calling<'a> {
         };
         let clock = &shard.shared().clock;
         let plain = CallPolicy::default();
-        let policy = options.policy(shard.call().unwrap_or(&plain), || clock.moment());
+        let policy = options.policy(shard.call().get().unwrap_or(&plain), || clock.moment());
         Self {
             shard,
             target,

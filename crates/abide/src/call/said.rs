@@ -231,7 +231,7 @@ fn judged(told: &Told, shard: &Handle, method: &Method, at: Moment) -> Finding {
         &request,
         &answer,
         Some(&**shard.profile().rules()),
-        shard.classify(),
+        &shard.classify(),
     )
 }
 

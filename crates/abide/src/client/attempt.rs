@@ -79,7 +79,8 @@ impl Client {
             Safety::Checked if options.check.is_none() => Safety::Write,
             safety => safety,
         };
-        let base = shard.call().unwrap_or(&self.inner.call);
+        let calls = shard.call();
+        let base = calls.get().unwrap_or(&self.inner.call);
         let policy = options.policy(base, || shared.clock.moment());
         let mut call = Call::new(policy, safety, shared.clock.now());
         loop {

@@ -56,7 +56,8 @@ impl Talk {
             Some(safety) => safety,
             None => shard.safety(request.method, place.path, None),
         };
-        let base = shard.call().unwrap_or(&told.call);
+        let calls = shard.call();
+        let base = calls.get().unwrap_or(&told.call);
         let call = Call::to_begin(options.call(base), safety);
         let mut admission = Admission::to(found.target(&shard));
         admission.cost = options.cost.max(1);

@@ -6,7 +6,7 @@ use abide_core::{Instant, Scope};
 
 use super::gate::Wait;
 use super::ranks::NaiveRank;
-use super::{Asked, Model, NaiveCall, Place, Said, Told, price};
+use super::{Asked, Model, NaiveCall, Place, Said, Told};
 
 impl Model {
     pub(crate) fn admit(&mut self, now: u64, a: &Asked) -> Said {
@@ -57,6 +57,7 @@ impl Model {
             lent: Vec::new(),
             worst: None,
         };
+        (call.rank.in_line, call.rank.urgency) = (true, a.urgency);
         if a.expires < now {
             return Said::Refuse(self.too_late(now, &call));
         }
@@ -76,8 +77,7 @@ impl Model {
             return Said::Waiting;
         }
         if set.iter().all(|g| {
-            self.line(*g).is_empty()
-                && self.wait(now, *g, price(a.cost, a.urgency), a.paced) == Wait::Nothing
+            self.line(*g).is_empty() && self.wait(now, *g, call.price(), a.paced) == Wait::Nothing
         }) {
             call.rank = self.ranks.newcomer(a.urgency);
             call.rank.paced = a.paced;
@@ -92,6 +92,7 @@ impl Model {
             self.ranks.served(call.rank, a.fair, a.cost);
             self.calls.push(call);
             self.charge(now, self.calls.len() - 1, None);
+            self.serve(now);
             return Said::Go;
         };
         let expected = self.expected(now, g, &call);

@@ -4,6 +4,7 @@ use abide_core::breaker::{Admits, Breaker};
 use abide_core::control::{Controller, Width};
 use abide_core::gate::Lately;
 use abide_core::hold::HoldId;
+use abide_core::reserve::Reserve;
 use abide_core::{Ask, Instant, Scope, Verdict};
 
 use super::Price;
@@ -155,6 +156,10 @@ pub(crate) struct NaiveGate {
     pub(crate) lately: Lately,
     /// Not before then was the next slot due.
     pub(crate) free_at: u64,
+    pub(crate) reserve: Reserve,
+    /// By urgency: units of the more urgent that went past those who stand here, since one of
+    /// them was let through.
+    pub(crate) passed: [u64; 8],
 }
 
 impl NaiveGate {
@@ -185,13 +190,30 @@ impl NaiveGate {
         windows.max().unwrap_or(0).max(spacing)
     }
 
-    /// As [`earliest`](Self::earliest), where something of each bucket that holds so much is left.
-    fn earliest_leaving(&self, (cost, kept): Price) -> u64 {
-        let buckets = self.windows.iter().filter(|w| {
-            matches!(w.limit(), Limit::Bucket { burst, .. } if kept > 0 && *burst >= cost + kept)
+    /// As [`earliest`](Self::earliest), where something of each limit is left: as much as the
+    /// policy says, but no more than there is beside the cost.
+    fn earliest_leaving(&self, (cost, leaves): Price) -> u64 {
+        let leaving = self.windows.iter().filter(|_| leaves).map(|w| {
+            let size = w.limit().size();
+            let kept = match (self.reserve, w.limit()) {
+                (Reserve::Unit, Limit::Bucket { .. }) => 1,
+                (Reserve::Unit, _) => 0,
+                _ if cost == 0 => 0,
+                _ => self.kept(size),
+            };
+            w.earliest_late((cost + kept).min(size).max(cost), self.lag)
         });
-        let leaving = buckets.map(|w| w.earliest_late(cost + kept, self.lag));
         leaving.max().unwrap_or(0).max(self.earliest(cost))
+    }
+
+    /// What is left of so many units.
+    fn kept(&self, size: u64) -> u64 {
+        let kept = match self.reserve {
+            Reserve::Share(percent) => (size * u64::from(percent)).div_ceil(100),
+            Reserve::Units(n) => u64::from(n),
+            _ => 0,
+        };
+        kept.min(size - 1)
     }
 
     /// When the slot now free was due, for somebody who stands here `since`.
@@ -209,6 +231,14 @@ impl NaiveGate {
         self.most.min(gentle).min(width)
     }
 
+    /// Whether the places that are left are kept for others.
+    fn is_kept(&self, out: u32, (_, leaves): Price, paced: bool) -> bool {
+        let width = self.width.as_ref().map_or(u32::MAX, Width::most);
+        let places = self.most.min(width);
+        let bounded = places < u32::MAX && matches!(self.reserve, Reserve::Share(_));
+        leaves && paced && bounded && u64::from(out) + self.kept(places.into()) >= places.into()
+    }
+
     fn is_crowded(&self, out: u32) -> bool {
         out >= self.places() || (self.provisional && out > 0)
     }
@@ -220,7 +250,8 @@ impl NaiveGate {
 
     /// When time alone will let a request of that price pass; `None` if it takes an event.
     pub(crate) fn opens(&self, now: u64, price: Price, out: u32, paced: bool) -> Option<u64> {
-        if self.is_crowded(out) || (paced && self.is_unlent(now, price.0)) {
+        let kept = self.is_kept(out, price, paced);
+        if self.is_crowded(out) || kept || (paced && self.is_unlent(now, price.0)) {
             return None;
         }
         let breaker = self
@@ -262,7 +293,7 @@ impl NaiveGate {
                 _ => {}
             }
         }
-        if self.is_crowded(out) {
+        if self.is_crowded(out) || self.is_kept(out, price, paced) {
             return Wait::Return;
         }
         if !paced {

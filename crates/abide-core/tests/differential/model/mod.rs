@@ -135,17 +135,17 @@ pub(crate) struct Model {
     pub(crate) lifted: Vec<(u64, u64)>,
 }
 
-/// What a request costs, and what it leaves of a bucket to those more urgent.
-pub(crate) type Price = (u64, u64);
+/// What a request costs, and whether it leaves something to those more urgent.
+pub(crate) type Price = (u64, bool);
 
-/// Bulk leaves one.
-pub(crate) fn price(cost: u64, urgency: u8) -> Price {
-    (cost, u64::from(urgency >= 6))
+/// Bulk does, until its turn has come.
+pub(crate) fn price(cost: u64, rank: NaiveRank) -> Price {
+    (cost, rank.urgency >= 6 && rank.in_line)
 }
 
 impl NaiveCall {
     pub(crate) fn price(&self) -> Price {
-        price(self.cost, self.urgency)
+        price(self.cost, self.rank)
     }
 }
 
@@ -205,7 +205,7 @@ impl Model {
         set.iter().map(|g| self.gate(*g)).find(|g| {
             Some(*g) != from
                 && (self.is_behind(*g, rank)
-                    || self.wait(now, *g, price(cost, rank.urgency), rank.paced) != Wait::Nothing)
+                    || self.wait(now, *g, price(cost, rank), rank.paced) != Wait::Nothing)
         })
     }
 
@@ -232,7 +232,7 @@ impl Model {
             Wait::Until(t) => t,
             _ => return None,
         };
-        if !call.paced {
+        if !call.paced || !call.rank.in_line {
             return Some(base);
         }
         let others = self.line(g).into_iter().map(|i| &self.calls[i]);
@@ -253,7 +253,10 @@ impl Model {
         keys.sort_unstable();
         keys.dedup();
         let fair = keys.len() as u64 * self.ranks.backlog(call.rank);
-        Some(base + self.gates[g].time_for(above + same.min(fair)))
+        let same = same.min(fair);
+        // Nine units go before each unit of a less urgent request.
+        let above = above.min(9 * (same + call.cost).max(1));
+        Some(base + self.gates[g].time_for(above + same))
     }
 
     pub(crate) fn turned_away(&self, now: u64, g: usize) -> Told {

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 pub(crate) struct NaiveRank {
     /// What is exempt from pace goes first.
     pub(crate) paced: bool,
+    /// Whoever was passed over long enough is in line no more, and next.
+    pub(crate) in_line: bool,
     pub(crate) urgency: u8,
     pub(crate) fair: u64,
     pub(crate) arrival: u64,
@@ -30,6 +32,7 @@ impl NaiveRanks {
     pub(crate) fn newcomer(&mut self, urgency: u8) -> NaiveRank {
         NaiveRank {
             paced: true,
+            in_line: true,
             urgency,
             fair: self.time[urgency as usize],
             arrival: self.next(),
@@ -42,6 +45,7 @@ impl NaiveRanks {
         self.ends.insert((urgency, key), fair + cost);
         NaiveRank {
             paced: true,
+            in_line: true,
             urgency,
             fair,
             arrival: self.next(),

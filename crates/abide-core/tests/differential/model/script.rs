@@ -8,6 +8,7 @@ use abide_core::control::{Adaptive, IntervalPolicy};
 use abide_core::gate::{GateKey, GateSpec, Lately};
 use abide_core::ladder::Ladder;
 use abide_core::policy::{GatePolicy, ProviderPolicy};
+use abide_core::reserve::Reserve;
 use abide_core::{Ask, AskSource, BucketId, Finding, Health, Instant, Reading, Scope, Verdict};
 use fastrand::Rng;
 
@@ -148,6 +149,8 @@ impl Universe {
                 control: None,
                 lately: Lately::default(),
                 free_at: 0,
+                reserve: kind.policy.reserve,
+                passed: [0; 8],
             }
         });
         Model {
@@ -179,6 +182,11 @@ fn kind(rng: &mut Rng, windows: usize) -> Kind {
         0 | 1 => Adaptive::Aimd,
         2 => Adaptive::Interval(interval(rng)),
         _ => Adaptive::Off,
+    };
+    policy.reserve = match rng.u8(..4) {
+        0 => Reserve::Share(rng.u8(1..100)),
+        1 => Reserve::Units(rng.u32(1..4)),
+        _ => Reserve::Unit,
     };
     policy.ladder = if rng.bool() {
         Ladder::Growing {
@@ -268,7 +276,7 @@ pub(crate) fn asked(w: &mut Words<'_>, specs: &[GateSpec], now: u64) -> Asked {
         set,
         cost: [1, 1, 1, 1, 2, 3, 0, 9][w.below(8)],
         paced: !w.one_in(5),
-        urgency: w.of(&[3, 3, 3, 1, 6]),
+        urgency: w.of(&[3, 3, 3, 1, 6, 6, 1, 1]),
         fair: w.of(&[0, 0, 1, 2]),
         not_before: if w.one_in(5) { soon(w) } else { 0 },
         expires: match w.below(30) {

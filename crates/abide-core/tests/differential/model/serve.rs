@@ -1,6 +1,7 @@
 //! Standing in line, moving on, paying and getting back.
 
 use abide_core::refusal::{DecidedBy, RefusalKind};
+use abide_core::reserve::Reserve;
 use abide_core::{Instant, Scope};
 
 use super::gate::Wait;
@@ -132,6 +133,10 @@ impl Model {
                 };
                 lent.extend(self.pay_pace(g, grant, now, due, cost));
             }
+            if paced {
+                let stood = stood.is_some_and(|(at, _)| at == g);
+                self.pass_over(g, self.calls[c].urgency, cost, stood);
+            }
             let lapses = {
                 let policy = self.policy.gate(self.gates[g].scope);
                 now + policy.probe_lease.as_nanos() as u64
@@ -151,6 +156,36 @@ impl Model {
         call.place = Place::Granted;
         (call.grant, call.charged) = (grant, now);
         (call.paid, call.probes, call.trials, call.lent) = (paid, probes, trials, lent);
+    }
+
+    /// A call of this urgency goes past those who stand at `g`. At nine units for each that the
+    /// first of a less urgent kind costs, that one is next. What was kept for the urgent is
+    /// nobody's share.
+    fn pass_over(&mut self, g: usize, urgency: u8, cost: u64, stood: bool) {
+        if self.line(g).is_empty() {
+            return;
+        }
+        self.gates[g].passed[usize::from(urgency)] = 0;
+        for u in urgency + 1..8 {
+            let stands = |i: &usize| {
+                let call = &self.calls[*i];
+                call.urgency == u && call.paced && call.rank.in_line
+            };
+            let first = self.line(g).into_iter().find(stands);
+            let past = stood || self.gates[g].reserve == Reserve::Unit;
+            let passed = &mut self.gates[g].passed[usize::from(u)];
+            match first {
+                None => *passed = 0,
+                Some(_) if past => *passed += cost,
+                Some(_) => {}
+            }
+            if let Some(first) = first
+                && *passed >= 9 * self.calls[first].cost.max(1)
+            {
+                *passed = 0;
+                self.calls[first].rank.in_line = false;
+            }
+        }
     }
 
     /// What keeps to the pace pays for it; with the lease it was paid from.

@@ -182,6 +182,11 @@ impl Driver {
                     self.give_up_waiting(now, site, hold);
                 }
             }
+            Event::LimitLearned { learned, .. } => {
+                let limit = learned.limit;
+                self.mark(now, Seen::Learned { limit });
+            }
+            Event::LimitForgotten { .. } => self.mark(now, Seen::Forgotten),
             Event::EpisodeEnded { .. } | Event::HoldLifted { .. } => {
                 self.mark(now, Seen::Open);
                 self.sites[site].unaffordable = None;

@@ -4,12 +4,15 @@
 //! what is exempt from pace before all else),
 //! and keeps its rank when it moves on to the next blocking gate. Only the head has an instant,
 //! so there is nothing to recompute when a hold grows and nothing to drift when a wake is late.
-//!
-//! Fairness between keys (runs, tenants) within an urgency is start-time fair queueing: a key's
-//! next waiter is stamped with where its last one ended, so ten waiters of one key do not push
-//! back the first of another.
+//! `ranks` makes the ranks, `turns` sees to it that the less urgent keep a share.
 
-use std::collections::{BTreeMap, HashMap};
+mod ranks;
+mod turns;
+
+use std::collections::BTreeMap;
+
+pub(crate) use ranks::Ranks;
+pub(crate) use turns::most_before;
 
 /// How urgent a request is, as RFC 9218 counts: 0 first, 7 last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +55,8 @@ pub(crate) struct Rank {
     /// What is exempt from pace goes first: behind somebody who waits for the pace it would wait
     /// for it too.
     pub(crate) paced: bool,
+    /// Whoever was passed over until its turn came is in line no more and goes next.
+    pub(crate) in_line: bool,
     pub(crate) urgency: Urgency,
     pub(crate) fair: u64,
     pub(crate) arrival: u64,
@@ -61,6 +66,11 @@ impl Rank {
     /// What a waiter of this rank takes of the pace.
     fn of_pace(self, cost: u32) -> u64 {
         if self.paced { u64::from(cost) } else { 0 }
+    }
+
+    /// Whether it may be passed over.
+    const fn is_passed(self) -> bool {
+        self.paced && self.in_line
     }
 }
 
@@ -74,6 +84,7 @@ struct Line {
     waiters: BTreeMap<Rank, (u32, u32)>,
     /// By urgency.
     cost: [u64; 8],
+    turns: turns::Turns,
 }
 
 impl Queue {
@@ -97,6 +108,7 @@ impl Queue {
     pub(crate) fn push(&mut self, rank: Rank, slot: u32, cost: u32) {
         let line = self.0.get_or_insert_default();
         line.cost[rank.urgency.index()] += rank.of_pace(cost);
+        line.turns.stands(rank);
         line.waiters.insert(rank, (slot, cost));
     }
 
@@ -105,6 +117,7 @@ impl Queue {
             && let Some((_, cost)) = line.waiters.remove(&rank)
         {
             line.cost[rank.urgency.index()] -= rank.of_pace(cost);
+            line.turns.leaves(rank);
         }
     }
 
@@ -126,132 +139,6 @@ impl Queue {
 
     pub(crate) fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |l| l.waiters.len())
-    }
-}
-
-/// Hands out ranks.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ranks {
-    arrivals: u64,
-    lines: [FairLine; 8],
-}
-
-#[derive(Clone, Debug, Default)]
-struct FairLine {
-    now: u64,
-    keys: HashMap<u64, Key>,
-    /// Keys with waiters.
-    active: u64,
-    /// At this many keys those that rank like new ones are forgotten.
-    sweep_at: usize,
-}
-
-/// What is remembered of one fairness key.
-#[derive(Clone, Copy, Debug, Default)]
-struct Key {
-    /// Where its newest waiter ends.
-    end: u64,
-    /// Where the newest one let through ends.
-    served: u64,
-    waiting: u32,
-}
-
-impl Ranks {
-    /// The rank of a newcomer with this fairness key.
-    pub(crate) fn arrive(&mut self, urgency: Urgency, key: u64, cost: u32) -> Rank {
-        self.arrivals += 1;
-        let line = &mut self.lines[urgency.index()];
-        let k = line.keys.entry(key).or_default();
-        let start = k.end.max(line.now);
-        k.end = start.saturating_add(u64::from(cost));
-        line.sweep();
-        Rank {
-            paced: true,
-            urgency,
-            fair: start,
-            arrival: self.arrivals,
-        }
-    }
-
-    /// The rank of a newcomer that finds nobody waiting.
-    #[inline]
-    pub(crate) const fn newcomer(&mut self, urgency: Urgency) -> Rank {
-        self.arrivals += 1;
-        Rank {
-            paced: true,
-            urgency,
-            fair: self.lines[urgency.index()].now,
-            arrival: self.arrivals,
-        }
-    }
-
-    /// The newest arrival of a key was turned away at once: its key ends where it ended before.
-    pub(crate) fn leave(&mut self, urgency: Urgency, key: u64, cost: u32) {
-        if let Some(k) = self.lines[urgency.index()].keys.get_mut(&key) {
-            k.end = k.end.saturating_sub(u64::from(cost));
-        }
-    }
-
-    /// A request of this rank was let through: fair time moves on to it.
-    pub(crate) fn served(&mut self, rank: Rank, key: u64, cost: u32) {
-        let line = &mut self.lines[rank.urgency.index()];
-        line.now = line.now.max(rank.fair);
-        if let Some(k) = line.keys.get_mut(&key) {
-            k.served = k.served.max(rank.fair.saturating_add(u64::from(cost)));
-        }
-    }
-
-    /// One more of this key waits.
-    pub(crate) fn enlist(&mut self, urgency: Urgency, key: u64) {
-        let line = &mut self.lines[urgency.index()];
-        let k = line.keys.entry(key).or_default();
-        line.active += u64::from(k.waiting == 0);
-        k.waiting += 1;
-    }
-
-    /// One of this key waits no more. When it was the last, the key owes only what was let
-    /// through: places that were given up push nobody back.
-    pub(crate) fn delist(&mut self, urgency: Urgency, key: u64) {
-        let line = &mut self.lines[urgency.index()];
-        if let Some(k) = line.keys.get_mut(&key) {
-            k.waiting = k.waiting.saturating_sub(1);
-            if k.waiting == 0 {
-                k.end = k.served;
-                line.active = line.active.saturating_sub(1);
-            }
-        }
-    }
-
-    /// How many keys have waiters.
-    pub(crate) const fn keys(&self, urgency: Urgency) -> u64 {
-        self.lines[urgency.index()].active
-    }
-
-    /// How far `rank` lies ahead of fair time.
-    pub(crate) const fn backlog(&self, rank: Rank) -> u64 {
-        rank.fair
-            .saturating_sub(self.lines[rank.urgency.index()].now)
-    }
-
-    /// Nobody waits any more: forget every key.
-    pub(crate) fn clear(&mut self) {
-        for line in &mut self.lines {
-            if !line.keys.is_empty() {
-                line.keys.clear();
-                line.active = 0;
-            }
-        }
-    }
-}
-
-impl FairLine {
-    /// Forgets keys that rank like new ones, each time their number has doubled.
-    fn sweep(&mut self) {
-        if self.keys.len() > self.sweep_at.max(64) {
-            let now = self.now;
-            self.keys.retain(|_, k| k.waiting > 0 || k.end > now);
-            self.sweep_at = 2 * self.keys.len();
-        }
     }
 }
 

@@ -1,13 +1,23 @@
 //! A picture of a run: what was accepted, what refused, and when a gate was held.
+//!
+//! One drawing, as lines (SVG) or as dots (PNG). The letters of both come with the program, so
+//! that a picture looks alike on a machine without fonts.
+
+mod dots;
+
+use std::sync::Once;
 
 use abide_core::Instant;
+use plotters::coord::Shift;
 use plotters::prelude::*;
 
+pub use self::dots::png;
 use super::report::Report;
 use super::timeline::{Mark, Seen};
 use crate::reply::Fate;
 
 const SIZE: (u32, u32) = (900, 420);
+const FONT: &str = "sans-serif";
 const HELD: RGBColor = RGBColor(235, 220, 170);
 const ACCEPTED: RGBColor = RGBColor(30, 100, 180);
 const REFUSED: RGBColor = RGBColor(200, 30, 30);
@@ -33,8 +43,19 @@ impl std::error::Error for NotDrawn {}
 /// When the drawing fails, which is not expected of one in memory.
 pub fn svg(title: &str, report: &Report) -> Result<String, NotDrawn> {
     let mut text = String::new();
-    draw(&mut text, title, report).map_err(|e| NotDrawn(e.to_string()))?;
+    let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+    draw(root, title, report).map_err(|e| NotDrawn(e.to_string()))?;
     Ok(text)
+}
+
+/// The letters, also for those who look up how wide a text is.
+fn letters() {
+    static KNOWN: Once = Once::new();
+    KNOWN.call_once(|| {
+        let font = epaint_default_fonts::HACK_REGULAR;
+        // It is what it is in every build: a test draws with it.
+        let _ = plotters::style::register_font(FONT, FontStyle::Normal, font);
+    });
 }
 
 /// The unit in which so many seconds are told, and its length.
@@ -47,17 +68,25 @@ fn unit(seconds: f64) -> (&'static str, f64) {
     }
 }
 
-fn draw(text: &mut String, title: &str, report: &Report) -> Result<(), Box<dyn std::error::Error>> {
+fn draw<B>(
+    root: DrawingArea<B, Shift>,
+    title: &str,
+    report: &Report,
+) -> Result<(), Box<dyn std::error::Error>>
+where
+    B: DrawingBackend,
+    B::ErrorType: 'static,
+{
+    letters();
     let (unit, length) = unit(report.elapsed.as_secs_f64());
     let end = (report.elapsed.as_secs_f64() / length).max(0.001);
     let (accepted, refused) = answers(&report.timeline, length);
     let count = refused.len();
     let most = accepted.last().map_or(1.0, |(_, n)| n.max(1.0));
     let (accepted, refused) = (thinned(accepted), thinned(refused));
-    let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)
-        .caption(title, ("sans-serif", 20))
+        .caption(title, (FONT, 18))
         .margin(10)
         .x_label_area_size(36)
         .y_label_area_size(52)
@@ -79,6 +108,7 @@ fn draw(text: &mut String, title: &str, report: &Report) -> Result<(), Box<dyn s
         .disable_mesh()
         .x_desc(unit)
         .y_desc("requests")
+        .label_style((FONT, 12))
         .draw()?;
     let fastest = report.oracle.as_secs_f64() / length;
     if fastest <= end * 1.5 {
@@ -103,6 +133,7 @@ fn draw(text: &mut String, title: &str, report: &Report) -> Result<(), Box<dyn s
         .configure_series_labels()
         .position(SeriesLabelPosition::LowerRight)
         .background_style(WHITE.mix(0.8))
+        .label_font((FONT, 12))
         .draw()?;
     root.present()?;
     Ok(())
@@ -162,6 +193,26 @@ mod tests {
         for part in ["<svg", "a bucket", "accepted", "refused (", "</svg>"] {
             assert!(text.contains(part), "{part}");
         }
+    }
+
+    #[test]
+    fn the_same_run_is_drawn_as_dots() {
+        let mut plan = Plan::new(8, Duration::from_millis(20));
+        plan.watched = true;
+        let mut world = World::new(plan, 1);
+        world.add(Provider::new(scenarios::named("a", 1).unwrap()), 100);
+        let bytes = png("a bucket", &world.run()).unwrap();
+        assert!(bytes.len() < 100_000, "{}", bytes.len());
+        let mut reader = ::png::Decoder::new(std::io::Cursor::new(bytes))
+            .read_info()
+            .unwrap();
+        let info = reader.info();
+        assert_eq!((info.width, info.height), SIZE);
+        let mut dots = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut dots).unwrap();
+        let dark = |row: &[u8]| row.chunks(3).filter(|p| p.iter().all(|c| *c < 90)).count();
+        let title: usize = dots.chunks(3 * SIZE.0 as usize).take(34).map(dark).sum();
+        assert!(title > 100, "the title is there to be read: {title}");
     }
 
     #[test]

@@ -1,17 +1,22 @@
 //! `abide serve`: the gateway for programs in any language.
 
+mod manager;
+mod reload;
+
 use std::fs::OpenOptions;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use abide_config::{Flag, GatewayPolicy, Setup, Use};
+use abide::profile::Catalogue;
+use abide_config::{Config, Flag, GatewayPolicy, Setup, Use};
 use abide_gateway::settings::Settings;
-use abide_gateway::{Format, Gateway, Listener, Log, Serving};
+use abide_gateway::{Format, Front, Gateway, Listener, Log, ServeError, Serving};
 use anyhow::Context;
 
 use crate::exit::{Exit, Usage};
 use crate::state::State;
+use crate::token;
 
 /// Serve programs in any language: point their base URL at it
 ///
@@ -55,9 +60,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let setup = setup(args)?;
     let told = setup.config().gateway();
-    let settings = Settings::read(setup.config()).map_err(usage)?;
-    let mut listener = Listener::bind(&told.listen).map_err(usage)?;
-    listener = match (&told.tls_cert, &told.tls_key) {
+    let settings = settings(setup.config(), setup.catalogue())?;
+    let listener = Listener::bind(&told.listen).map_err(usage)?;
+    let mut listener = match (&told.tls_cert, &told.tls_key) {
         (Some(cert), Some(key)) => listener.with_tls(cert, key).map_err(usage)?,
         (None, None) => listener,
         _ => {
@@ -66,27 +71,69 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             );
         }
     };
+    let admin = match &told.admin_listen {
+        Some(address) => {
+            listener = listener.without_admin();
+            let admin = Listener::bind(address).map_err(usage)?;
+            // Whoever has certificates for the one port wants none of it in the clear.
+            let admin = match (&told.tls_cert, &told.tls_key) {
+                (Some(cert), Some(key)) if admin.is_off_loopback() => {
+                    admin.with_tls(cert, key).map_err(usage)?
+                }
+                _ => admin,
+            };
+            Some(admin.only_admin())
+        }
+        None => None,
+    };
     let state = State::open(args.state.as_deref(), false)?;
+    let token = match told.admin_token {
+        // One that is named is nobody else's to make.
+        Some(_) => None,
+        None => Some(token::made(args.state.as_deref())?),
+    };
     let governor = setup.governor().store(Arc::new(state.store)).build()?;
-    let call = setup.config().call(Use::Call, None);
-    let gateway = Arc::new(Gateway::new(settings, governor, call, log(&told)?)?);
+    let call = setup.config().call(Use::Gateway, None);
+    let mut gateway = Gateway::new(settings, governor, call, log(&told)?)?;
+    if let Some(token) = token {
+        gateway = gateway.with_admin_token(token);
+    }
+    let front = Front::new(gateway);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("the async runtime cannot start")?;
     let there = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let serving = Serving::start(&gateway, &listener, told.threads.min(there))?;
+    let serving = Serving::start(&front, &listener, told.threads.min(there));
+    let serving = serving.map_err(|e| match e {
+        ServeError::Open(_) => usage(e),
+        e => e.into(),
+    })?;
+    let serving = match &admin {
+        Some(admin) => serving.and_admin(admin)?,
+        None => serving,
+    };
     let url = listener.url();
     eprintln!("abide: listening on {url}; try {url}/github/rate_limit");
+    manager::is_ready();
+    let gateway = front.now();
     runtime.block_on(async {
         let looking = gateway.governor().keep_looking();
-        stopped().await;
+        let watched = tokio::spawn(manager::keep_alive());
+        let reloads = reload::keep_reading(args, &setup, &front);
+        tokio::select! {
+            () = stopped() => {}
+            () = gateway.asked_to_end() => {}
+            () = reloads => {}
+        }
+        manager::stops();
         eprintln!("abide: finishing what is under way; once more to stop at once");
         tokio::select! {
             ended = serving.drain() => ended?,
             () = stopped() => {}
         }
         looking.abort();
+        watched.abort();
         anyhow::Ok(())
     })?;
     gateway.close();
@@ -104,6 +151,22 @@ fn usage(why: impl std::fmt::Display) -> anyhow::Error {
 }
 
 fn setup(args: &Args) -> anyhow::Result<Setup> {
+    let config = config(args)?;
+    let catalogue = crate::catalogue::load(None, &config)?;
+    crate::config::setup(config, catalogue, Use::Gateway)
+}
+
+/// What a configuration says of the gateway, and how it is shown.
+fn settings(config: &Config, catalogue: &Catalogue) -> anyhow::Result<Settings> {
+    let mut settings = Settings::read(config).map_err(usage)?;
+    let mut shown = config.clone();
+    shown.know(catalogue);
+    settings.shown = abide_config::show_json(&shown);
+    Ok(settings)
+}
+
+/// What is configured now: flags, variables, the file.
+fn config(args: &Args) -> anyhow::Result<Config> {
     let mut config = crate::config::load(args.config.as_deref(), flags(args))?;
     for told in &args.upstream {
         let flag = format!("--upstream {told}");
@@ -114,8 +177,7 @@ fn setup(args: &Args) -> anyhow::Result<Setup> {
             .set_upstream(name, url, &flag)
             .map_err(|why| usage(format!("{flag}: {why}")))?;
     }
-    let catalogue = crate::catalogue::load(None, &config)?;
-    crate::config::setup(config, catalogue, Use::Call)
+    Ok(config)
 }
 
 fn flags(args: &Args) -> Vec<Flag> {

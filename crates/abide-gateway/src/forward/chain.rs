@@ -1,0 +1,216 @@
+//! One question, several providers: who is asked next is the core's decision; each member is a call
+//! under its own gates. A member's answer that is not the last word is read and put by before the
+//! next one is asked, so that a call holds at most one pass.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use abide::core::Verdict;
+use abide::core::chain::{Chain as Machine, Ended, Next};
+use abide::layer::Error;
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+
+use super::through::{Back, exchange, failed, hand_on, passed};
+use super::wish::Wish;
+use super::{Peer, denied, own, plain};
+use crate::answer::Problem;
+use crate::body::{Answer, Outgoing};
+use crate::gateway::{Gateway, Ways};
+use crate::record::{Outcome, Record};
+use crate::route::{Chain, Route};
+
+const PROVIDER: HeaderName = HeaderName::from_static("abide-provider");
+const DEGRADED: HeaderName = HeaderName::from_static("abide-degraded");
+
+/// What is kept of an answer that is not the last word: misses and refusals are short.
+const KEPT: usize = 64 * 1024;
+
+/// How one member ended, for the case that this is what the caller gets.
+struct End {
+    answer: Response<Bytes>,
+    outcome: Outcome,
+    provider: Arc<Route>,
+}
+
+/// Asks a chain.
+pub(super) async fn ask(
+    gateway: &Arc<Gateway>,
+    ways: &Ways,
+    peer: &Peer,
+    request: Request<Incoming>,
+    (chain, asks): (Arc<Chain>, Vec<String>),
+    mut record: Record,
+) -> Response<Answer> {
+    record.is_for(gateway.meters().of(&chain.name));
+    let method = request.method().clone();
+    if !matches!(method, Method::GET | Method::HEAD) {
+        return own(
+            gateway,
+            denied::only_reads(&chain.name),
+            Outcome::Denied,
+            record,
+        );
+    }
+    let mut headers = request.into_parts().0.headers;
+    if head_came_before(gateway, &headers) {
+        return own(gateway, denied::looped(), Outcome::Denied, record);
+    }
+    let mut wish = Wish::of(&headers, gateway.keys());
+    let host = headers.remove(HOST).filter(|_| gateway.settings().rewrite);
+    hand_on(gateway, peer, &mut headers);
+    let clock = gateway.governor().clock();
+    let (began, patience) = (clock.now(), wish.wait);
+    let members = chain.members.iter().map(|m| m.member).collect();
+    let mut machine = Machine::new(members);
+    let mut ends: Vec<Option<End>> = chain.members.iter().map(|_| None).collect();
+    let mut at = 0;
+    loop {
+        let member = chain.members.get(at).zip(asks.get(at));
+        let Some((member, path)) = member else {
+            return own(gateway, denied::bad_path(), Outcome::Denied, record);
+        };
+        // The caller's patience is one for all of them.
+        wish.wait = patience.map(|p| p.saturating_sub(clock.now().since(began)));
+        let route = gateway.routes().provider(&member.provider);
+        let to = route.as_ref().ok().and_then(|r| r.base.uri(path));
+        let (Ok(route), Some(to)) = (route, to) else {
+            return own(gateway, denied::bad_path(), Outcome::Denied, record);
+        };
+        let mut asked = Request::new(Outgoing::Empty);
+        *asked.method_mut() = method.clone();
+        *asked.uri_mut() = to;
+        asked.headers_mut().clone_from(&headers);
+        asked.headers_mut().remove(CONTENT_LENGTH);
+        let came = exchange(ways, &route, asked, &wish).await;
+        let is_down = || gateway.governor().provider(&route.name).is_down();
+        match came {
+            Ok(response) => {
+                let verdict = response.body().finding().verdict;
+                let ended = Ended {
+                    verdict,
+                    is_down: verdict == Verdict::Unavailable && is_down(),
+                };
+                match machine.ended(ended) {
+                    Next::Return { member, degraded } if member == at => {
+                        wish.wait = patience;
+                        let back = Back {
+                            peer,
+                            host,
+                            wish,
+                            upgrade: None,
+                        };
+                        let mut answer = passed(gateway, &route, response, back, record);
+                        mark(&mut answer, &route, degraded);
+                        return answer;
+                    }
+                    next => {
+                        let idle = gateway.settings().limits.body_idle;
+                        let end = put_by(response, &route, idle).await;
+                        if let Some(slot) = ends.get_mut(at) {
+                            *slot = Some(end);
+                        }
+                        match next {
+                            Next::Ask(next) => at = next,
+                            Next::Return { member, degraded } => {
+                                return last_word(gateway, &mut ends, member, degraded, record);
+                            }
+                        }
+                    }
+                }
+            }
+            Err(e) => {
+                let ended = match &e {
+                    Error::Turned(turned) => Ended::of(&turned.refusal, is_down()),
+                    _ => Ended {
+                        verdict: Verdict::Unavailable,
+                        is_down: is_down(),
+                    },
+                };
+                let (problem, outcome) = failed(gateway, &route, &e, &mut record);
+                let end = End {
+                    answer: problem.answer(&gateway.settings().name),
+                    outcome,
+                    provider: route,
+                };
+                if let Some(slot) = ends.get_mut(at) {
+                    *slot = Some(end);
+                }
+                match machine.ended(ended) {
+                    Next::Ask(next) => at = next,
+                    Next::Return { member, degraded } => {
+                        return last_word(gateway, &mut ends, member, degraded, record);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn head_came_before(gateway: &Gateway, headers: &http::HeaderMap) -> bool {
+    super::head::came_before(headers, gateway.pseudonym())
+}
+
+/// Reads an answer that is not the last word, so that its pass is given back.
+async fn put_by(
+    response: Response<abide::layer::Body<Incoming>>,
+    route: &Arc<Route>,
+    idle: Duration,
+) -> End {
+    let (mut parts, body) = response.into_parts();
+    let outcome = match body.finding().verdict.is_refusal() {
+        true => Outcome::Refused,
+        false => Outcome::Passed,
+    };
+    let read = tokio::time::timeout(idle, Limited::new(body, KEPT).collect()).await;
+    let body = match read {
+        Ok(Ok(whole)) => whole.to_bytes(),
+        // What could not be kept is left out, and so is its length.
+        _ => {
+            parts.headers.remove(CONTENT_LENGTH);
+            Bytes::new()
+        }
+    };
+    super::head::of_one_hop(&mut parts.headers);
+    End {
+        answer: Response::from_parts(parts, body),
+        outcome,
+        provider: Arc::clone(route),
+    }
+}
+
+/// What an earlier member said is what the caller gets.
+fn last_word(
+    gateway: &Arc<Gateway>,
+    ends: &mut [Option<End>],
+    member: usize,
+    degraded: bool,
+    record: Record,
+) -> Response<Answer> {
+    let Some(end) = ends.get_mut(member).and_then(Option::take) else {
+        let problem = Problem::new(
+            StatusCode::BAD_GATEWAY,
+            "Nobody of the chain answered",
+            "proxy_internal_error",
+            "no member of the chain was asked",
+        );
+        return own(gateway, problem, Outcome::Failed, record);
+    };
+    let mut answer = plain(end.answer, end.outcome, record);
+    mark(&mut answer, &end.provider, degraded);
+    answer
+}
+
+/// Whose answer it is, and whether somebody before it should have given it.
+fn mark(answer: &mut Response<Answer>, route: &Route, degraded: bool) {
+    if let Ok(name) = HeaderValue::try_from(&*route.name) {
+        answer.headers_mut().insert(PROVIDER, name);
+    }
+    if degraded {
+        let yes = HeaderValue::from_static("true");
+        answer.headers_mut().insert(DEGRADED, yes);
+    }
+}
