@@ -7,11 +7,14 @@
 //! leads back here.
 //!
 //! Whoever shows the admin token may do everything. Reading is open where only this machine's
-//! programs come in, to all whom the gateway lets use it; changing never is.
+//! programs come in, to all whom the gateway lets use it; not to what another proxy hands on, whoever
+//! is behind that. Changing never is.
 
 use std::net::IpAddr;
 
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use http::header::{
+    AUTHORIZATION, CONTENT_TYPE, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, VIA,
+};
 use http::uri::Authority;
 use http::{Method, Request, StatusCode, Version};
 
@@ -19,6 +22,7 @@ use crate::answer::Problem;
 use crate::forward::{Peer, came_before};
 use crate::gateway::Gateway;
 
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// What a listener answers.
@@ -126,7 +130,8 @@ pub(super) fn admits<B>(
     }
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     if !shows_token(gateway, headers) {
-        let open = peer.place.is_local() && gateway.settings().access.allows(peer.address, headers);
+        let here = peer.place.is_local() && !is_handed_on(headers);
+        let open = here && gateway.settings().access.allows(peer.address, headers);
         if !reads || !open {
             return Err(Box::new(unknown(match gateway.admin_token() {
                 Some(_) => {
@@ -178,6 +183,13 @@ fn is_foreign<B>(peer: &Peer, request: &Request<B>) -> bool {
     let foreign = |told: &HeaderValue| !told.as_bytes().eq_ignore_ascii_case(own.as_bytes());
     let site = |told: &HeaderValue| !matches!(told.as_bytes(), b"same-origin" | b"none");
     headers.get_all(ORIGIN).iter().any(foreign) || headers.get_all(SITE).iter().any(site)
+}
+
+/// Whether somebody else is behind whoever connected: a proxy of this machine serves others.
+fn is_handed_on(headers: &HeaderMap) -> bool {
+    [VIA, FORWARDED, FORWARDED_FOR]
+        .iter()
+        .any(|name| headers.contains_key(name))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -19,7 +19,7 @@ use super::words::hold_id;
 use crate::gateway::Gateway;
 
 /// Every hold that stands
-#[utoipa::path(get, path = "/-/api/v1/holds",
+#[utoipa::path(get, operation_id = "list_holds", path = "/-/api/v1/holds",
     responses((status = 200, description = "The holds", body = Holds)))]
 pub(super) async fn list(Extension(gateway): Extension<Arc<Gateway>>) -> Json<Holds> {
     let holds = gateway.governor().holds();
@@ -49,7 +49,7 @@ pub(super) struct NewHold {
 ///
 /// Nothing is sent to the provider until it ends; then one probe goes first. It holds everybody who
 /// shares the gateway's state, and outlives a restart.
-#[utoipa::path(post, path = "/-/api/v1/holds", security(("admin" = [])),
+#[utoipa::path(post, operation_id = "place_hold", path = "/-/api/v1/holds", security(("admin" = [])),
     request_body = NewHold,
     responses((status = 201, description = "The hold", body = Hold)))]
 pub(super) async fn place(
@@ -89,7 +89,7 @@ pub(super) struct Longer {
 /// Make a hold longer
 ///
 /// It only lengthens: one that lasts longer already stays as it is.
-#[utoipa::path(patch, path = "/-/api/v1/holds/{id}", security(("admin" = [])),
+#[utoipa::path(patch, operation_id = "change_hold", path = "/-/api/v1/holds/{id}", security(("admin" = [])),
     params(("id" = String, Path, description = "The hold")),
     request_body = Longer,
     responses((status = 200, description = "The hold", body = Hold)))]
@@ -104,7 +104,7 @@ pub(super) async fn change(
 /// Make a hold longer
 ///
 /// As PATCH does, for clients that have none.
-#[utoipa::path(post, path = "/-/api/v1/holds/{id}/extend", security(("admin" = [])),
+#[utoipa::path(post, operation_id = "extend_hold", path = "/-/api/v1/holds/{id}/extend", security(("admin" = [])),
     params(("id" = String, Path, description = "The hold")),
     request_body = Longer,
     responses((status = 200, description = "The hold", body = Hold)))]
@@ -137,7 +137,7 @@ async fn lengthen(
 /// Lift a hold
 ///
 /// One probe goes first; the others follow when it is answered well.
-#[utoipa::path(delete, path = "/-/api/v1/holds/{id}", security(("admin" = [])),
+#[utoipa::path(delete, operation_id = "lift_hold", path = "/-/api/v1/holds/{id}", security(("admin" = [])),
     params(("id" = String, Path, description = "The hold")),
     responses((status = 204, description = "It is lifted")))]
 pub(super) async fn lift(

@@ -36,7 +36,7 @@ pub(super) struct Which {
 /// How each provider is
 ///
 /// Those that were asked since the start, and those that are held.
-#[utoipa::path(get, path = "/-/api/v1/providers", params(Which),
+#[utoipa::path(get, operation_id = "list_providers", path = "/-/api/v1/providers", params(Which),
     responses((status = 200, description = "The providers", body = Providers)))]
 pub(super) async fn list(
     Extension(gateway): Extension<Arc<Gateway>>,
@@ -59,7 +59,7 @@ pub(super) async fn list(
 }
 
 /// How one provider is
-#[utoipa::path(get, path = "/-/api/v1/providers/{provider}",
+#[utoipa::path(get, operation_id = "provider", path = "/-/api/v1/providers/{provider}",
     params(("provider" = String, Path, description = "Its name")),
     responses((status = 200, description = "The provider", body = Provider)))]
 pub(super) async fn one(
@@ -74,7 +74,7 @@ pub(super) async fn one(
 ///
 /// Its accounts' holds go too. One probe goes first at each gate, and the others follow when it is
 /// answered well.
-#[utoipa::path(post, path = "/-/api/v1/providers/{provider}/lift", security(("admin" = [])),
+#[utoipa::path(post, operation_id = "lift_provider", path = "/-/api/v1/providers/{provider}/lift", security(("admin" = [])),
     params(("provider" = String, Path, description = "Its name")),
     request_body = Nothing,
     responses((status = 200, description = "What was lifted", body = Lifted)))]
@@ -125,7 +125,7 @@ pub(super) struct Outcome {
 ///
 /// An outcome of another program's own request. It opens and lengthens holds as an answer of the
 /// gateway's own would, and ends none: nobody knows when its request was sent.
-#[utoipa::path(post, path = "/-/api/v1/providers/{provider}/outcomes", security(("admin" = [])),
+#[utoipa::path(post, operation_id = "tell_outcome", path = "/-/api/v1/providers/{provider}/outcomes", security(("admin" = [])),
     params(("provider" = String, Path, description = "Its name")),
     request_body = Outcome,
     responses((status = 200, description = "How the provider is now", body = Provider)))]
@@ -186,7 +186,7 @@ impl Outcome {
 }
 
 /// Every gate in use
-#[utoipa::path(get, path = "/-/api/v1/gates",
+#[utoipa::path(get, operation_id = "gates", path = "/-/api/v1/gates",
     responses((status = 200, description = "The gates", body = Gates)))]
 pub(super) async fn gates(Extension(gateway): Extension<Arc<Gateway>>) -> Json<Gates> {
     let governor = gateway.governor();
@@ -215,7 +215,7 @@ pub(super) async fn gates(Extension(gateway): Extension<Arc<Gateway>>) -> Json<G
 }
 
 /// Every limit that was learned
-#[utoipa::path(get, path = "/-/api/v1/learned",
+#[utoipa::path(get, operation_id = "learned", path = "/-/api/v1/learned",
     responses((status = 200, description = "The limits", body = AllLearned)))]
 pub(super) async fn learned(Extension(gateway): Extension<Arc<Gateway>>) -> Json<AllLearned> {
     let all = gateway.governor().learned();
