@@ -139,12 +139,17 @@ fn gw_what_a_form_can_send_changes_nothing() {
             "" => bearer(TOKEN),
             kind => format!("{}Content-Type: {kind}\r\n", bearer(TOKEN)),
         };
-        for path in ["holds", "drain", "providers/shop/lift"] {
-            assert_eq!(
-                desk.ask("POST", path, &fields, HOLD).status,
-                415,
-                "{path} {kind}"
-            );
+        let changes = [
+            ("POST", "holds"),
+            ("POST", "drain"),
+            ("POST", "providers/shop/lift"),
+            ("POST", "providers/shop/outcomes"),
+            ("POST", "holds/0000000000000001/extend"),
+            ("PATCH", "holds/0000000000000001"),
+        ];
+        for (method, path) in changes {
+            let got = desk.ask(method, path, &fields, HOLD);
+            assert_eq!(got.status, 415, "{method} {path} {kind}");
         }
     }
     assert_eq!(desk.get("holds").json()["holds"], serde_json::json!([]));

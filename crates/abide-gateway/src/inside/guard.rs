@@ -2,7 +2,8 @@
 //!
 //! A web page that somebody on this machine has open must not reach it: `Host` has to be a name of
 //! the gateway (else a page's own name, pointed here, would make it the page's origin), `Origin` has
-//! to be absent or the gateway's own, and a change has to be JSON, which no form sends. Nothing that
+//! to be absent or the gateway's own, and what a change says has to be JSON, which no form sends
+//! (`api::asked::Told` sees to that). Nothing that
 //! came through the proxy reaches it either: not in absolute form, not by way of a provider that
 //! leads back here.
 //!
@@ -13,7 +14,7 @@
 use std::net::IpAddr;
 
 use http::header::{
-    AUTHORIZATION, CONTENT_TYPE, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, VIA,
+    AUTHORIZATION, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, VIA,
 };
 use http::uri::Authority;
 use http::{Method, Request, StatusCode, Version};
@@ -142,16 +143,6 @@ pub(super) fn admits<B>(
             })));
         }
     }
-    let told = matches!(
-        *request.method(),
-        Method::POST | Method::PUT | Method::PATCH
-    );
-    if told && !is_json(headers) {
-        return Err(refused(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "send JSON: Content-Type: application/json, and {} where there is nothing to say",
-        ));
-    }
     Ok(())
 }
 
@@ -190,12 +181,6 @@ fn is_handed_on(headers: &HeaderMap) -> bool {
     [VIA, FORWARDED, FORWARDED_FOR]
         .iter()
         .any(|name| headers.contains_key(name))
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let told = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
-    let kind = told.and_then(|told| told.split(';').next());
-    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
 fn refused(status: StatusCode, detail: &str) -> Box<Problem> {

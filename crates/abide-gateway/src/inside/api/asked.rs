@@ -8,6 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderMap};
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 
@@ -44,15 +45,13 @@ impl IntoResponse for Wrong {
     fn into_response(self) -> Response {
         let mut response = self.0.status.into_response();
         let kind = http::HeaderValue::from_static("application/problem+json");
-        response
-            .headers_mut()
-            .insert(http::header::CONTENT_TYPE, kind);
+        response.headers_mut().insert(CONTENT_TYPE, kind);
         response.extensions_mut().insert(*self.0);
         response
     }
 }
 
-/// A body of JSON; errors say what is wrong with it and where.
+/// A body of JSON, which says that it is; errors say what is wrong with it and where.
 #[derive(Debug)]
 pub(super) struct Told<T>(pub(super) T);
 
@@ -60,6 +59,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Told<T> {
     type Rejection = Wrong;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Wrong> {
+        if !is_json(request.headers()) {
+            return Err(Wrong::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "send JSON: Content-Type: application/json, and {} where there is nothing to say",
+            ));
+        }
         let body = Bytes::from_request(request, state).await;
         let body = body.map_err(|e: BytesRejection| Wrong::new(e.status(), &e.body_text()))?;
         let read = serde_json::from_slice(&body);
@@ -71,6 +76,13 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Told<T> {
             Wrong::new(status, &format!("the body: {e}"))
         })
     }
+}
+
+/// A page of another origin may send a form, but not this, without asking first.
+fn is_json(headers: &HeaderMap) -> bool {
+    let told = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+    let kind = told.and_then(|told| told.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
 /// What stands behind the question mark.

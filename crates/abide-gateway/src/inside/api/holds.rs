@@ -33,9 +33,10 @@ pub(super) async fn list(Extension(gateway): Extension<Arc<Gateway>>) -> Json<Ho
 #[serde(deny_unknown_fields)]
 pub(super) struct NewHold {
     /// The provider.
+    #[schema(example = "github")]
     provider: String,
     /// How long, as `10m` or `1h 30m`.
-    #[schema(example = "10m")]
+    #[schema(example = "10m", pattern = r"^\s*(\d+(\.\d+)?(d|h|m|s|ms)\s*)+$")]
     r#for: Option<String>,
     /// Until when.
     #[schema(format = DateTime)]
@@ -51,7 +52,11 @@ pub(super) struct NewHold {
 /// shares the gateway's state, and outlives a restart.
 #[utoipa::path(post, operation_id = "place_hold", path = "/-/api/v1/holds", security(("admin" = [])),
     request_body = NewHold,
-    responses((status = 201, description = "The hold", body = Hold)))]
+    responses((status = 201, description = "The hold", body = Hold, links(
+        ("change" = (operation_id = "change_hold", parameters(("id" = "$response.body#/id")))),
+        ("extend" = (operation_id = "extend_hold", parameters(("id" = "$response.body#/id")))),
+        ("lift" = (operation_id = "lift_hold", parameters(("id" = "$response.body#/id"))))
+    ))))]
 pub(super) async fn place(
     Extension(gateway): Extension<Arc<Gateway>>,
     Told(told): Told<NewHold>,
@@ -76,7 +81,7 @@ pub(super) async fn place(
 #[serde(deny_unknown_fields)]
 pub(super) struct Longer {
     /// How long from now, as `10m` or `1h 30m`.
-    #[schema(example = "10m")]
+    #[schema(example = "10m", pattern = r"^\s*(\d+(\.\d+)?(d|h|m|s|ms)\s*)+$")]
     r#for: Option<String>,
     /// Until when.
     #[schema(format = DateTime)]

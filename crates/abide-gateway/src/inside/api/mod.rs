@@ -49,13 +49,16 @@ const DOCUMENT: &str = "/-/api/v1/openapi.json";
 const LARGEST: usize = 64 * 1024;
 
 #[derive(utoipa::OpenApi)]
-#[openapi(info(
-    title = "abide: the gateway's admin API",
-    description = "What `abide serve` knows of providers, and what a person may change. Times are \
+#[openapi(
+    info(
+        title = "abide: the gateway's admin API",
+        description = "What `abide serve` knows of providers, and what a person may change. Times are \
                    RFC 3339, lengths are seconds. Reading is open on the machine itself; every \
                    change needs the admin token.",
-    license(name = "MIT OR Apache-2.0")
-))]
+        license(name = "MIT OR Apache-2.0")
+    ),
+    components(schemas(providers::View))
+)]
 struct Described;
 
 static ROUTES: LazyLock<(Router, utoipa::openapi::OpenApi)> = LazyLock::new(|| {

@@ -60,7 +60,7 @@ pub(super) async fn list(
 
 /// How one provider is
 #[utoipa::path(get, operation_id = "provider", path = "/-/api/v1/providers/{provider}",
-    params(("provider" = String, Path, description = "Its name")),
+    params(("provider" = String, Path, description = "Its name", example = "github")),
     responses((status = 200, description = "The provider", body = Provider)))]
 pub(super) async fn one(
     Extension(gateway): Extension<Arc<Gateway>>,
@@ -75,7 +75,7 @@ pub(super) async fn one(
 /// Its accounts' holds go too. One probe goes first at each gate, and the others follow when it is
 /// answered well.
 #[utoipa::path(post, operation_id = "lift_provider", path = "/-/api/v1/providers/{provider}/lift", security(("admin" = [])),
-    params(("provider" = String, Path, description = "Its name")),
+    params(("provider" = String, Path, description = "Its name", example = "github")),
     request_body = Nothing,
     responses((status = 200, description = "What was lifted", body = Lifted)))]
 pub(super) async fn lift(
@@ -126,7 +126,7 @@ pub(super) struct Outcome {
 /// An outcome of another program's own request. It opens and lengthens holds as an answer of the
 /// gateway's own would, and ends none: nobody knows when its request was sent.
 #[utoipa::path(post, operation_id = "tell_outcome", path = "/-/api/v1/providers/{provider}/outcomes", security(("admin" = [])),
-    params(("provider" = String, Path, description = "Its name")),
+    params(("provider" = String, Path, description = "Its name", example = "github")),
     request_body = Outcome,
     responses((status = 200, description = "How the provider is now", body = Provider)))]
 pub(super) async fn outcome(
