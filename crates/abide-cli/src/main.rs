@@ -13,6 +13,7 @@ mod lift;
 mod own_profiles;
 mod plan;
 mod providers;
+mod run;
 mod runs;
 mod seal;
 mod serve;
@@ -49,6 +50,7 @@ enum Verb {
     Lift(lift::Args),
     Plan(Box<plan::Args>),
     Providers(providers::Args),
+    Run(run::Args),
     Runs(runs::Args),
     Serve(Box<serve::Args>),
     Status(status::Args),
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         }
     };
     let result = match cli.verb {
+        Verb::Run(args) => return or_tell(run::run(&args)),
         Verb::Demo(args) => demo::run(&args),
         Verb::Config(args) => config::run(&args),
         Verb::Explain(args) => explain::run(&args),
@@ -82,11 +85,12 @@ fn main() -> ExitCode {
         Verb::Serve(args) => serve::run(&args),
         Verb::Status(args) => status::run(&args),
     };
-    match result {
-        Ok(exit) => exit.into(),
-        Err(e) => {
-            eprintln!("abide: {e:#}");
-            Exit::of(&e).into()
-        }
-    }
+    or_tell(result.map(ExitCode::from))
+}
+
+fn or_tell(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|e| {
+        eprintln!("abide: {e:#}");
+        Exit::of(&e).into()
+    })
 }

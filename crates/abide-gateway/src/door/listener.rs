@@ -183,6 +183,17 @@ pub(crate) enum Socket {
     Unix(tokio::net::UnixStream),
 }
 
+impl Socket {
+    /// The address at which it came in.
+    pub(crate) fn door(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(socket) => socket.local_addr().ok(),
+            #[cfg(unix)]
+            Self::Unix(_) => None,
+        }
+    }
+}
+
 impl Door {
     pub(crate) fn open(self) -> io::Result<Open> {
         Ok(match self {

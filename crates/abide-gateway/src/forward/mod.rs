@@ -12,7 +12,7 @@ mod tunnel;
 mod upgrade;
 mod wish;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -38,7 +38,25 @@ pub(crate) struct Peer {
     /// In front of the gateway's own addresses: `http` or `https`.
     pub(crate) scheme: &'static str,
     /// Where it came in.
+    pub(crate) door: Option<SocketAddr>,
+    /// The listener it came in by, and what is answered there.
     pub(crate) place: Place,
+}
+
+impl Peer {
+    /// Whether an address is the one at which the caller came in: it asks the gateway itself then, in
+    /// full, as any server must take it.
+    fn names_us(&self, authority: &http::uri::Authority) -> bool {
+        let Some(door) = self.door else {
+            return false;
+        };
+        let host = authority.host().trim_matches(['[', ']']);
+        let here = host
+            .parse()
+            .is_ok_and(|ip: IpAddr| ip.to_canonical() == door.ip().to_canonical())
+            || (host.eq_ignore_ascii_case("localhost") && door.ip().to_canonical().is_loopback());
+        here && authority.port_u16() == Some(door.port())
+    }
 }
 
 /// Answers one request.
@@ -51,15 +69,19 @@ pub(crate) async fn forward(
     let uri = request.uri();
     let path = uri.path();
     let record = Record::begin(gateway.books(), peer.address, request.method(), path);
-    if inside::is_asked(gateway, peer, &request) {
+    let elsewhere = uri
+        .authority()
+        .is_some_and(|authority| !peer.names_us(authority));
+    let proxied = (elsewhere && request.version() < http::Version::HTTP_2)
+        || request.method() == Method::CONNECT;
+    // A path of another host that looks like ours is the other host's.
+    if !proxied && inside::is_asked(gateway, &request) {
         let (answer, outcome) = inside::answer(gateway, peer, request).await;
         return plain(answer, outcome, record);
     }
     if peer.place.faces == Faces::Admin {
         return plain(inside::elsewhere(gateway), Outcome::Own, record);
     }
-    let proxied = uri.authority().is_some() && request.version() < http::Version::HTTP_2
-        || request.method() == Method::CONNECT;
     if !gateway
         .settings()
         .access

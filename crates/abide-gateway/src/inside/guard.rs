@@ -55,7 +55,7 @@ impl Place {
 }
 
 /// A proxy is asked by the whole address; over HTTP/2 every request tells it.
-pub(super) fn is_absolute<B>(request: &Request<B>) -> bool {
+fn is_absolute<B>(request: &Request<B>) -> bool {
     request.uri().authority().is_some() && request.version() < Version::HTTP_2
 }
 
@@ -68,7 +68,7 @@ pub(super) fn host<B>(request: &Request<B>) -> Option<&str> {
 }
 
 /// Whether a request names the gateway as its host.
-pub(super) fn is_own<B>(gateway: &Gateway, peer: &Peer, request: &Request<B>) -> bool {
+fn is_own<B>(gateway: &Gateway, peer: &Peer, request: &Request<B>) -> bool {
     let names = &gateway.settings().admin.hosts;
     let told = request.headers().get_all(HOST).iter();
     let told = told.map(|host| host.to_str().unwrap_or_default());

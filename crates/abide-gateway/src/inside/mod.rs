@@ -29,16 +29,11 @@ const PREFIX: &str = "/-/";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// Whether a request is for the gateway itself, and not for a provider.
-pub(crate) fn is_asked(gateway: &Gateway, peer: &Peer, request: &Request<Incoming>) -> bool {
-    if !request.uri().path().starts_with(PREFIX) {
-        return false;
-    }
-    let absolute = guard::is_absolute(request);
-    // A server must take its own address in full, too (RFC 9112 section 3.2.2).
-    let own = !absolute || guard::is_own(gateway, peer, request);
-    let alias = guard::host(request).is_some_and(|host| gateway.routes().alias(host).is_some());
-    own && !alias
+/// Whether a request that names no other host is for the gateway itself. Where a provider has a host
+/// name here, all below that is the provider's.
+pub(crate) fn is_asked(gateway: &Gateway, request: &Request<Incoming>) -> bool {
+    let alias = || guard::host(request).and_then(|host| gateway.routes().alias(host));
+    request.uri().path().starts_with(PREFIX) && alias().is_none()
 }
 
 /// Answers.

@@ -65,6 +65,7 @@ async fn accept(front: &Front, ways: &Arc<Own>, listener: Listener) -> io::Resul
         let peer = Peer {
             address,
             scheme,
+            door: socket.door(),
             place: place_of,
         };
         let (front, ways, tls) = (front.clone(), Arc::clone(ways), tls.clone());
