@@ -6,7 +6,10 @@ mod demo;
 mod exit;
 mod explain;
 mod fetch;
+mod hold;
+mod holds;
 mod knobs;
+mod lift;
 mod own_profiles;
 mod plan;
 mod providers;
@@ -16,6 +19,10 @@ mod seal;
 mod serve;
 mod shown;
 mod state;
+mod status;
+mod table;
+mod talk;
+mod token;
 
 use std::process::ExitCode;
 
@@ -38,11 +45,15 @@ enum Verb {
     Config(config::Args),
     Explain(Box<explain::Args>),
     Fetch(Box<fetch::Args>),
+    Hold(hold::Args),
+    Holds(holds::Args),
+    Lift(lift::Args),
     Plan(Box<plan::Args>),
     Providers(providers::Args),
     Run(run::Args),
     Runs(runs::Args),
     Serve(Box<serve::Args>),
+    Status(status::Args),
 }
 
 fn main() -> ExitCode {
@@ -65,10 +76,14 @@ fn main() -> ExitCode {
         Verb::Config(args) => config::run(&args),
         Verb::Explain(args) => explain::run(&args),
         Verb::Fetch(args) => fetch::run(&args),
+        Verb::Hold(args) => hold::run(&args),
+        Verb::Holds(args) => holds::run(&args),
+        Verb::Lift(args) => lift::run(&args),
         Verb::Plan(args) => plan::run(&args),
         Verb::Providers(args) => providers::run(&args),
         Verb::Runs(args) => runs::run(&args),
         Verb::Serve(args) => serve::run(&args),
+        Verb::Status(args) => status::run(&args),
     };
     or_tell(result.map(ExitCode::from))
 }

@@ -45,7 +45,7 @@ impl State {
     pub(crate) fn open(dir: Option<&Path>, fsync: bool) -> anyhow::Result<Self> {
         let mut options = Options::default();
         options.fsync = fsync;
-        if dir.is_some_and(|d| d.as_os_str() == ":memory:") {
+        if is_memory(dir) {
             let store = Sqlite::in_memory_with(options)?;
             return Ok(Self {
                 store,
@@ -62,7 +62,13 @@ impl State {
     }
 }
 
-fn default_dir() -> anyhow::Result<PathBuf> {
+/// Nothing is kept beyond the process.
+pub(crate) fn is_memory(dir: Option<&Path>) -> bool {
+    dir.is_some_and(|d| d.as_os_str() == ":memory:")
+}
+
+/// The folder of the state where none is named.
+pub(crate) fn default_dir() -> anyhow::Result<PathBuf> {
     let base = etcetera::choose_base_strategy()
         .context("this user has no home folder; name a state folder with --state")?;
     Ok(base

@@ -50,6 +50,13 @@ pub const GATEWAY: &[Knob] = &[
          start and kept beside the state.",
     ),
     knob(
+        "gateway.admin_hosts",
+        Kind::Texts,
+        "",
+        "Names by which the admin API is asked, beside localhost and the address listened at: any \
+         other could be a web page's own, pointed here.",
+    ),
+    knob(
         "gateway.client_token",
         Kind::TextOr,
         "none",

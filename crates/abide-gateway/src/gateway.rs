@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::RandomState;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use abide::core::call::CallPolicy;
 use abide::layer::{By, Service};
@@ -11,6 +11,7 @@ use abide::{Governor, Layer};
 use http::header::HeaderValue;
 use tokio_util::task::TaskTracker;
 
+use crate::access::Secret;
 use crate::body::Copies;
 use crate::door::Callers;
 use crate::life::Life;
@@ -73,6 +74,8 @@ struct Lasting {
     callers: Callers,
     keys: RandomState,
     mark: u32,
+    /// What whoever changes something shows, where the settings name none.
+    made_token: OnceLock<Secret>,
 }
 
 impl Gateway {
@@ -93,6 +96,7 @@ impl Gateway {
             callers: Callers::new(&settings.limits),
             keys: RandomState::new(),
             mark: fastrand::u32(..),
+            made_token: OnceLock::new(),
             governor,
         };
         Self::of(settings, call, Arc::new(lasting))
@@ -188,6 +192,25 @@ impl Gateway {
             named: kept(|w| &w.named, Reach::Anywhere)?,
             own: own.collect::<Result<_, _>>()?,
         })
+    }
+
+    /// What whoever changes something through the admin API shows, where the settings name nothing
+    /// else. Without either nothing can be changed.
+    #[must_use]
+    pub fn with_admin_token(self, token: Secret) -> Self {
+        // There is none yet: one gateway is made of it, and renewed ones are told nothing.
+        let _ = self.lasting.made_token.set(token);
+        self
+    }
+
+    pub(crate) fn admin_token(&self) -> Option<&Secret> {
+        let told = self.settings.admin.token.as_ref();
+        told.or_else(|| self.lasting.made_token.get())
+    }
+
+    /// Waits until somebody asks it to end through the admin API.
+    pub async fn asked_to_end(&self) {
+        self.life().asked_to_end().await;
     }
 
     /// Writes what is left of the access log.

@@ -28,3 +28,8 @@ pub use gateway::{Gateway, GatewayError};
 pub use record::{Format, Log};
 pub use route::BadBase;
 pub use serve::{ServeError, Serving};
+
+/// The description of the admin API, as `docs/gateway-api.json` has it.
+pub fn api_document() -> String {
+    inside::document()
+}

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// What is not there before somebody serves.
 pub(crate) const WORKERS: &str = "workers";
@@ -35,6 +35,8 @@ pub(crate) struct Life {
     phase: watch::Sender<Phase>,
     /// What is not there yet, by name.
     pending: Mutex<Vec<&'static str>>,
+    /// Somebody wants it to end.
+    asked: Notify,
 }
 
 impl Default for Life {
@@ -42,6 +44,7 @@ impl Default for Life {
         Self {
             phase: watch::Sender::new(Phase::Serving),
             pending: Mutex::new(vec![WORKERS]),
+            asked: Notify::new(),
         }
     }
 }
@@ -66,6 +69,16 @@ impl Life {
     /// Whoever wants to know when it goes on.
     pub(crate) fn watch(&self) -> watch::Receiver<Phase> {
         self.phase.subscribe()
+    }
+
+    /// Somebody wants it to end; whoever runs it sees to that.
+    pub(crate) fn ask_to_end(&self) {
+        self.asked.notify_one();
+    }
+
+    /// Waits until somebody wants it to end.
+    pub(crate) async fn asked_to_end(&self) {
+        self.asked.notified().await;
     }
 
     /// It is there now.

@@ -11,6 +11,7 @@
 
 mod kept;
 mod memory;
+mod note;
 mod record;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
@@ -20,6 +21,7 @@ use std::fmt;
 use abide_core::WallTime;
 
 pub use memory::Memory;
+pub use note::HoldNote;
 pub use record::{StoreKey, StoredGate, StoredHold};
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
@@ -60,6 +62,25 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// # Errors
     /// When something could not be written; it is kept and tried again with the next write.
     fn flush(&self) -> Result<(), StoreError>;
+
+    /// Remembers what a person said of a hold, and waits until it is written. Keeping notes is a
+    /// courtesy to people, so a store may keep none, as this does.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn note(&self, note: HoldNote, now: WallTime) -> Result<(), StoreError> {
+        let _ = (note, now);
+        Ok(())
+    }
+
+    /// The notes whose holds have not ended at `now`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn notes(&self, now: WallTime) -> Result<Vec<HoldNote>, StoreError> {
+        let _ = now;
+        Ok(Vec::new())
+    }
 }
 
 /// A store cannot be used.

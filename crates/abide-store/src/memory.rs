@@ -5,14 +5,17 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use abide_core::WallTime;
+use abide_core::hold::HoldId;
 
 use crate::kept::Kept;
-use crate::{Store, StoreError, StoreKey, StoredGate};
+use crate::note::NOTES;
+use crate::{HoldNote, Store, StoreError, StoreKey, StoredGate};
 
 /// Keeps everything in memory.
 pub struct Memory {
     secret: [u8; 32],
     gates: Mutex<BTreeMap<StoreKey, Kept>>,
+    notes: Mutex<BTreeMap<HoldId, HoldNote>>,
 }
 
 /// Without the secret.
@@ -28,6 +31,7 @@ impl Memory {
         Self {
             secret,
             gates: Mutex::new(BTreeMap::new()),
+            notes: Mutex::new(BTreeMap::new()),
         }
     }
 }
@@ -62,5 +66,22 @@ impl Store for Memory {
 
     fn flush(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    fn note(&self, note: HoldNote, now: WallTime) -> Result<(), StoreError> {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.retain(|_, n| n.until > now);
+        let before = notes.remove(&note.hold);
+        if notes.len() >= NOTES {
+            let first = notes.values().min_by_key(|n| n.until).map(|n| n.hold);
+            first.map(|first| notes.remove(&first));
+        }
+        notes.insert(note.hold, note.after(before));
+        Ok(())
+    }
+
+    fn notes(&self, now: WallTime) -> Result<Vec<HoldNote>, StoreError> {
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(notes.values().filter(|n| n.until > now).cloned().collect())
     }
 }

@@ -34,6 +34,7 @@ mod error;
 pub mod events;
 mod exchange;
 mod governor;
+mod holds;
 mod inspect;
 mod judging;
 #[cfg(feature = "layer")]
@@ -83,6 +84,7 @@ pub use error::{Error, LastAnswer, TurnedAway};
 #[cfg(feature = "layer")]
 pub use governor::Listed;
 pub use governor::{Governor, HeldGate};
+pub use holds::HoldState;
 #[cfg(feature = "layer")]
 pub use layer::{Layer, Service};
 pub use patience::Patience;

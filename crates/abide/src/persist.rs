@@ -30,7 +30,7 @@ pub(crate) fn record(key: StoreKey, r: &GateRecord, revision: u64, at: Moment) -
     }
 }
 
-fn stored_hold(h: &Hold, at: Moment) -> StoredHold {
+pub(crate) fn stored_hold(h: &Hold, at: Moment) -> StoredHold {
     StoredHold {
         id: h.id,
         cause: h.cause,

@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use abide::profile::Catalogue;
 use abide_config::{Config, Flag, GatewayPolicy, Setup, Use};
 use abide_gateway::settings::Settings;
 use abide_gateway::{Format, Front, Gateway, Listener, Log, ServeError, Serving};
@@ -16,6 +17,7 @@ use anyhow::Context;
 
 use crate::exit::{Exit, Usage};
 use crate::state::State;
+use crate::token;
 
 /// Serve programs in any language: point their base URL at it
 ///
@@ -60,9 +62,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     files::allow_many();
     let setup = setup(args)?;
     let told = setup.config().gateway();
-    let settings = Settings::read(setup.config()).map_err(usage)?;
-    let mut listener = Listener::bind(&told.listen).map_err(usage)?;
-    listener = match (&told.tls_cert, &told.tls_key) {
+    let settings = settings(setup.config(), setup.catalogue())?;
+    let listener = Listener::bind(&told.listen).map_err(usage)?;
+    let mut listener = match (&told.tls_cert, &told.tls_key) {
         (Some(cert), Some(key)) => listener.with_tls(cert, key).map_err(usage)?,
         (None, None) => listener,
         _ => {
@@ -71,10 +73,34 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             );
         }
     };
+    let admin = match &told.admin_listen {
+        Some(address) => {
+            listener = listener.without_admin();
+            let admin = Listener::bind(address).map_err(usage)?;
+            // Whoever has certificates for the one port wants none of it in the clear.
+            let admin = match (&told.tls_cert, &told.tls_key) {
+                (Some(cert), Some(key)) if admin.is_off_loopback() => {
+                    admin.with_tls(cert, key).map_err(usage)?
+                }
+                _ => admin,
+            };
+            Some(admin.only_admin())
+        }
+        None => None,
+    };
     let state = State::open(args.state.as_deref(), false)?;
+    let token = match told.admin_token {
+        // One that is named is nobody else's to make.
+        Some(_) => None,
+        None => Some(token::made(args.state.as_deref())?),
+    };
     let governor = setup.governor().store(Arc::new(state.store)).build()?;
     let call = setup.config().call(Use::Gateway, None);
-    let front = Front::new(Gateway::new(settings, governor, call, log(&told)?)?);
+    let mut gateway = Gateway::new(settings, governor, call, log(&told)?)?;
+    if let Some(token) = token {
+        gateway = gateway.with_admin_token(token);
+    }
+    let front = Front::new(gateway);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -85,6 +111,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         ServeError::Open(_) => usage(e),
         e => e.into(),
     })?;
+    let serving = match &admin {
+        Some(admin) => serving.and_admin(admin)?,
+        None => serving,
+    };
     let url = listener.url();
     eprintln!("abide: listening on {url}; try {url}/github/rate_limit");
     manager::is_ready();
@@ -95,6 +125,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         let reloads = reload::keep_reading(args, &setup, &front);
         tokio::select! {
             () = stopped() => {}
+            () = gateway.asked_to_end() => {}
             () = reloads => {}
         }
         manager::stops();
@@ -125,6 +156,15 @@ fn setup(args: &Args) -> anyhow::Result<Setup> {
     let config = config(args)?;
     let catalogue = crate::catalogue::load(None, &config)?;
     crate::config::setup(config, catalogue, Use::Gateway)
+}
+
+/// What a configuration says of the gateway, and how it is shown.
+fn settings(config: &Config, catalogue: &Catalogue) -> anyhow::Result<Settings> {
+    let mut settings = Settings::read(config).map_err(usage)?;
+    let mut shown = config.clone();
+    shown.know(catalogue);
+    settings.shown = abide_config::show_json(&shown);
+    Ok(settings)
 }
 
 /// What is configured now: flags, variables, the file.

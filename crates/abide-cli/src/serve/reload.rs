@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use abide_config::{Setup, Use};
 use abide_gateway::Front;
-use abide_gateway::settings::Settings;
 
 use super::Args;
 
@@ -49,7 +48,7 @@ pub(super) async fn keep_reading(args: &Args, setup: &Setup, front: &Front) {
 
 fn take_over(args: &Args, setup: &Setup, front: &Front) -> anyhow::Result<()> {
     let config = super::config(args)?;
-    let settings = Settings::read(&config).map_err(super::usage)?;
+    let settings = super::settings(&config, setup.catalogue())?;
     let call = config.call(Use::Gateway, None);
     setup.renew(config).map_err(|e| crate::config::usage(&e))?;
     front.renew(settings, call)?;

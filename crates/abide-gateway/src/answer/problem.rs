@@ -1,7 +1,9 @@
 //! A refusal as RFC 9457 has it, with `Proxy-Status` (RFC 9209) telling that it is ours.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::{Response, StatusCode};
 use serde_json::{Map, Value};
 
@@ -34,6 +36,8 @@ pub(crate) struct Problem {
     pub(crate) error: &'static str,
     /// Seconds, rounded up.
     pub(crate) retry_after: Option<u64>,
+    /// How the caller may show who it is.
+    pub(crate) challenge: Option<HeaderValue>,
     /// Whatever else is known.
     pub(crate) more: Map<String, Value>,
 }
@@ -53,6 +57,7 @@ impl Problem {
             detail: detail.into(),
             error,
             retry_after: None,
+            challenge: None,
             more: Map::new(),
         }
     }
@@ -78,6 +83,9 @@ impl Problem {
         }
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, seconds.into());
+        }
+        if let Some(challenge) = self.challenge {
+            headers.insert(WWW_AUTHENTICATE, challenge);
         }
         response
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 #[cfg(unix)]
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpStream;
 
+use crate::inside::{Faces, Place};
 use crate::settings::BadSetting;
 
 /// Where callers come in.
@@ -20,6 +21,7 @@ use crate::settings::BadSetting;
 pub struct Listener {
     pub(crate) door: Door,
     pub(crate) tls: Option<Arc<ServerConfig>>,
+    pub(crate) faces: Faces,
 }
 
 #[derive(Debug)]
@@ -52,7 +54,11 @@ impl Listener {
                 Door::Tcp(door)
             }
         };
-        Ok(Self { door, tls: None })
+        Ok(Self {
+            door,
+            tls: None,
+            faces: Faces::All,
+        })
     }
 
     /// Speaks TLS, with the certificates and the key of these files.
@@ -74,6 +80,35 @@ impl Listener {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         self.tls = Some(Arc::new(config));
         Ok(self)
+    }
+
+    /// `/-/` is answered elsewhere: here only whether the gateway lives and is ready.
+    #[must_use]
+    pub const fn without_admin(mut self) -> Self {
+        self.faces = Faces::Data;
+        self
+    }
+
+    /// Only `/-/` is answered here.
+    #[must_use]
+    pub const fn only_admin(mut self) -> Self {
+        self.faces = Faces::Admin;
+        self
+    }
+
+    /// Where it is, and what is answered there.
+    pub(crate) fn place(&self) -> Place {
+        let ip = match &self.door {
+            // One whose address nobody knows is taken to be open to all.
+            Door::Tcp(door) => {
+                let at = door.local_addr().map(|at| at.ip());
+                Some(at.unwrap_or(Ipv4Addr::UNSPECIFIED.into()))
+            }
+            #[cfg(unix)]
+            Door::Unix(..) => None,
+        };
+        let faces = self.faces;
+        Place { faces, ip }
     }
 
     /// Whether others than this machine's own programs can come in.
@@ -115,6 +150,7 @@ impl Listener {
                 Door::Unix(door, path) => Door::Unix(door.try_clone()?, path.clone()),
             },
             tls: self.tls.clone(),
+            faces: self.faces,
         })
     }
 }

@@ -20,12 +20,13 @@ use http::header::HOST;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 
+pub(crate) use self::head::came_before;
 use self::through::Asked;
 use crate::access::denied;
 use crate::answer::Problem;
 use crate::body::{Answer, Own};
 use crate::gateway::{Gateway, Ways};
-use crate::inside;
+use crate::inside::{self, Faces, Place};
 use crate::record::{Outcome, Record};
 use crate::route::{Base, Chain, Route, Way};
 
@@ -38,6 +39,8 @@ pub(crate) struct Peer {
     pub(crate) scheme: &'static str,
     /// Where it came in.
     pub(crate) door: Option<SocketAddr>,
+    /// The listener it came in by, and what is answered there.
+    pub(crate) place: Place,
 }
 
 impl Peer {
@@ -65,30 +68,30 @@ pub(crate) async fn forward(
 ) -> Response<Answer> {
     let uri = request.uri();
     let path = uri.path();
-    let mut record = Record::begin(gateway.books(), peer.address, request.method(), path);
+    let record = Record::begin(gateway.books(), peer.address, request.method(), path);
     let elsewhere = uri
         .authority()
         .is_some_and(|authority| !peer.names_us(authority));
     let proxied = (elsewhere && request.version() < http::Version::HTTP_2)
         || request.method() == Method::CONNECT;
     // A path of another host that looks like ours is the other host's.
-    let is_ours = !proxied && path.starts_with(inside::PREFIX);
-    if !(is_ours && inside::is_open(path))
-        && !gateway
-            .settings()
-            .access
-            .allows(peer.address, request.headers())
+    if !proxied && inside::is_asked(gateway, &request) {
+        let (answer, outcome) = inside::answer(gateway, peer, request).await;
+        return plain(answer, outcome, record);
+    }
+    if peer.place.faces == Faces::Admin {
+        return plain(inside::elsewhere(gateway), Outcome::Own, record);
+    }
+    if !gateway
+        .settings()
+        .access
+        .allows(peer.address, request.headers())
     {
         let answer = denied(proxied, &gateway.settings().name);
         return plain(answer, Outcome::Denied, record);
     }
     if request.method() == Method::CONNECT {
         return tunnel::open(gateway, request, record).await;
-    }
-    if is_ours {
-        let answer = inside::answer(gateway, request.method(), path);
-        record.answers(answer.status(), Outcome::Own);
-        return answer.map(|text| Answer::own(Own::new(text), record));
     }
     if !proxied && let Some(found) = by_chain(gateway, &request) {
         return match found {

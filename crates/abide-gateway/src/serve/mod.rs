@@ -73,6 +73,22 @@ impl Serving {
         })
     }
 
+    /// Begins to answer what is asked of the gateway itself at a listener of its own
+    /// ([`Listener::only_admin`]), on a thread of its own.
+    ///
+    /// # Errors
+    /// When a thread cannot be set up.
+    pub fn and_admin(mut self, listener: &Listener) -> Result<Self, ServeError> {
+        let (front, ways) = (self.front.clone(), Arc::new(Own::new(&self.front)?));
+        let listener = listener.try_clone()?;
+        // Nobody waits for a provider on this thread, so it may end before the others.
+        let worker = thread::Builder::new()
+            .name("admin".to_owned())
+            .spawn(move || worker::run(&front, &ways, listener, &Barrier::new(1)))?;
+        self.workers.push(worker);
+        Ok(self)
+    }
+
     /// Ends in good order: says that it is not ready, stops accepting, finishes what is on the wire,
     /// turns away what still waits when the drain's limit is up.
     ///

@@ -42,7 +42,7 @@ pub(super) fn run(
 async fn accept(front: &Front, ways: &Arc<Own>, listener: Listener) -> io::Result<()> {
     let gateway = front.now();
     let mut phase = gateway.life().watch();
-    let (scheme, tls) = (listener.scheme(), listener.tls);
+    let (scheme, place_of, tls) = (listener.scheme(), listener.place(), listener.tls);
     let tls = tls.map(TlsAcceptor::from);
     let door = listener.door.open()?;
     let mut connections = JoinSet::new();
@@ -66,6 +66,7 @@ async fn accept(front: &Front, ways: &Arc<Own>, listener: Listener) -> io::Resul
             address,
             scheme,
             door: socket.door(),
+            place: place_of,
         };
         let (front, ways, tls) = (front.clone(), Arc::clone(ways), tls.clone());
         connections.spawn(async move {

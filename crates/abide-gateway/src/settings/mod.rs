@@ -9,7 +9,7 @@ pub use abide_config::{ChainMember, ChainRoute};
 
 pub use self::read::BadSetting;
 pub use self::upstream::{Transport, Upstream};
-use crate::access::Access;
+use crate::access::{Access, Secret};
 
 /// How a gateway behaves. What holds for each provider is the governor's.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,12 +31,29 @@ pub struct Settings {
     pub allow_unlisted: bool,
     /// Who may use it. Default everybody, which is for loopback only.
     pub access: Access,
+    /// Who may change something, and by which names.
+    pub admin: Admin,
+    /// The configuration behind all this, as the admin API shows it: without secrets.
+    pub shown: serde_json::Value,
     /// Bounds of time and size.
     pub limits: Limits,
     /// Providers with an address of their own, beside those of the catalogue.
     pub upstreams: Vec<Upstream>,
     /// Questions that several providers answer.
     pub chains: Vec<ChainRoute>,
+}
+
+/// The admin API.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Admin {
+    /// What a change must show. Default none: what [`with_admin_token`] was told counts.
+    ///
+    /// [`with_admin_token`]: crate::Gateway::with_admin_token
+    pub token: Option<Secret>,
+    /// Names by which it is asked, with or without a port, beside those of this machine and the
+    /// address listened at. Default none: any other name could be a page's own, pointed here.
+    pub hosts: Vec<String>,
 }
 
 /// Bounds of time and size.
@@ -104,6 +121,8 @@ impl Default for Settings {
             forwarded: false,
             allow_unlisted: false,
             access: Access::default(),
+            admin: Admin::default(),
+            shown: serde_json::Value::Object(serde_json::Map::new()),
             limits: Limits::default(),
             upstreams: Vec::new(),
             chains: Vec::new(),

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use abide_config::{Config, GatewayPolicy};
 use ipnet::IpNet;
 
-use super::{Limits, Settings, Upstream};
+use super::{Admin, Limits, Settings, Upstream};
 use crate::access::{Access, Secret};
 
 /// What of a configuration does not make sense: its key, and why.
@@ -46,6 +46,8 @@ impl Settings {
         let upstreams = upstreams.collect::<Result<_, _>>()?;
         Ok(Self {
             access: access(&told)?,
+            admin: admin(&told)?,
+            shown: abide_config::show_json(config),
             limits: limits(&told),
             name: told.name,
             advertise_cap: told.advertise_cap,
@@ -70,14 +72,7 @@ fn access(told: &GatewayPolicy) -> Result<Access, BadSetting> {
         }
         (None, None) => None,
     };
-    let token = token.map(|(key, text)| {
-        Secret::new(&text).ok_or_else(|| {
-            BadSetting::new(
-                key,
-                "a token has 16 characters or more, and no spaces in it",
-            )
-        })
-    });
+    let token = token.map(|(key, text)| secret(key, &text));
     let nets = told.allow_from.iter().map(|net| {
         // An address alone is a network of one.
         let one = || net.parse::<IpAddr>().map(IpNet::from).ok();
@@ -89,6 +84,21 @@ fn access(told: &GatewayPolicy) -> Result<Access, BadSetting> {
         token: token.transpose()?,
         from: nets.collect::<Result<_, _>>()?,
     })
+}
+
+fn admin(told: &GatewayPolicy) -> Result<Admin, BadSetting> {
+    let token = told.admin_token.as_ref();
+    let token = token.map(|text| secret("admin_token", text)).transpose()?;
+    let hosts = told.admin_hosts.iter().map(|h| h.to_ascii_lowercase());
+    Ok(Admin {
+        token,
+        hosts: hosts.collect(),
+    })
+}
+
+fn secret(key: &'static str, text: &str) -> Result<Secret, BadSetting> {
+    let what = "a token has 16 characters or more, and no spaces in it";
+    Secret::new(text).ok_or_else(|| BadSetting::new(key, what))
 }
 
 const fn limits(told: &GatewayPolicy) -> Limits {

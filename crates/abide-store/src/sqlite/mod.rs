@@ -13,6 +13,7 @@ mod group;
 mod inner;
 pub mod ledger;
 mod message;
+mod notes;
 mod open;
 mod options;
 mod schema;
@@ -27,7 +28,7 @@ use abide_core::WallTime;
 use rusqlite::Connection;
 
 use crate::kept::Kept;
-use crate::{Store, StoreError, StoreKey, StoredGate};
+use crate::{HoldNote, Store, StoreError, StoreKey, StoredGate};
 use fault::Fault;
 use inner::{Inner, lock};
 use message::Word;
@@ -197,5 +198,13 @@ impl Store for Sqlite {
         }));
         told.recv()
             .unwrap_or_else(|_| Err(writer::ended(&self.inner.path)))
+    }
+
+    fn note(&self, note: HoldNote, now: WallTime) -> Result<(), StoreError> {
+        self.inner.write(move |conn| notes::write(conn, note, now))
+    }
+
+    fn notes(&self, now: WallTime) -> Result<Vec<HoldNote>, StoreError> {
+        self.inner.read(|conn| notes::read(conn, now))
     }
 }

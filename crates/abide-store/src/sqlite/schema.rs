@@ -13,7 +13,7 @@ use crate::StoreError;
 const APPLICATION: i64 = 0x6162_6964;
 
 /// Step N brings a file from version N to N + 1.
-const STEPS: [&str; 3] = [FIRST, HEALTH, LEARNED];
+const STEPS: [&str; 4] = [FIRST, HEALTH, LEARNED, NOTES];
 
 /// Whether a provider is healthy, and when it last was.
 const HEALTH: &str = "
@@ -23,6 +23,15 @@ const HEALTH: &str = "
 
 /// The limits that were learned.
 const LEARNED: &str = "ALTER TABLE gates ADD COLUMN learned TEXT;";
+
+/// What persons said of the holds they set.
+const NOTES: &str = "
+    CREATE TABLE hold_notes (
+        hold INTEGER PRIMARY KEY,
+        until_ns INTEGER NOT NULL,
+        reason TEXT
+    ) STRICT;
+";
 
 /// Runs keep their rows under `run << 32 | position`, in the order in which they are written, so
 /// that a commit appends to the end of a table whatever the run's size.

@@ -63,9 +63,9 @@ pub struct Shard {
 pub(crate) struct State {
     pub(crate) machine: Provider,
     waiters: HashMap<Ticket, oneshot::Sender<Grant>>,
-    names: HashMap<GateKey, GateName>,
+    pub(crate) names: HashMap<GateKey, GateName>,
     /// What the store knew of gates that are not met yet, by their names there.
-    stored: HashMap<[u8; 16], StoredGate>,
+    pub(crate) stored: HashMap<[u8; 16], StoredGate>,
     /// When the machine was called last.
     now: Instant,
     timer_at: Instant,
