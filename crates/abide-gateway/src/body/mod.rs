@@ -4,4 +4,4 @@ mod answer;
 mod outgoing;
 
 pub(crate) use answer::{Answer, Own};
-pub(crate) use outgoing::{Copies, Outgoing};
+pub(crate) use outgoing::{CallerError, Copies, Outgoing};

@@ -21,7 +21,7 @@ use crate::answer::Problem;
 use crate::body::{Answer, Outgoing};
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
-use crate::route::{Chain, Route};
+use crate::route::{Chain, Front, Route};
 
 const PROVIDER: HeaderName = HeaderName::from_static("abide-provider");
 const DEGRADED: HeaderName = HeaderName::from_static("abide-degraded");
@@ -61,6 +61,8 @@ pub(super) async fn ask(
     }
     let mut wish = Wish::of(&headers, gateway.keys());
     let host = headers.remove(HOST).filter(|_| gateway.settings().rewrite);
+    // Whoever answered is asked by its own name from then on.
+    let front = host.map(|host| (host, Front::Name));
     hand_on(gateway, peer, &mut headers);
     let clock = gateway.governor().clock();
     let (began, patience) = (clock.now(), wish.wait);
@@ -99,7 +101,7 @@ pub(super) async fn ask(
                         wish.wait = patience;
                         let back = Back {
                             peer,
-                            host,
+                            front,
                             wish,
                             upgrade: None,
                         };

@@ -28,7 +28,7 @@ use crate::body::{Answer, Own};
 use crate::gateway::{Gateway, Ways};
 use crate::inside::{self, Faces, Place};
 use crate::record::{Outcome, Record};
-use crate::route::{Base, Chain, Route, Way};
+use crate::route::{Base, Chain, Front, Route, Way};
 
 /// Whom a connection is from.
 #[derive(Clone, Debug)]
@@ -100,16 +100,16 @@ pub(crate) async fn forward(
         };
     }
     let asked = match proxied {
-        true => by_proxy(gateway, &request),
+        true => by_proxy(gateway, &request).map(|(route, to)| (route, to, None)),
         false => by_name(gateway, &request),
     };
     match asked {
-        Ok((route, to)) => {
+        Ok((route, to, front)) => {
             let asked = Asked {
                 route,
                 to,
                 record,
-                rewrites: !proxied && gateway.settings().rewrite,
+                front: front.filter(|_| gateway.settings().rewrite),
             };
             through::send(gateway, ways, peer, request, asked).await
         }
@@ -119,6 +119,9 @@ pub(crate) async fn forward(
 
 /// Whose a request is, and where it goes.
 type Whose = Result<(Arc<Route>, http::Uri), Box<Problem>>;
+
+/// And how its caller named the provider.
+type Named = Result<(Arc<Route>, http::Uri, Option<Front>), Box<Problem>>;
 
 /// The chain in front of its path, and what its members are asked.
 fn by_chain(
@@ -135,20 +138,20 @@ fn by_chain(
 }
 
 /// By the name in front of its path.
-fn by_name(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
+fn by_name(gateway: &Gateway, request: &Request<Incoming>) -> Named {
     let uri = request.uri();
     let whole = uri.path_and_query().map_or(uri.path(), |p| p.as_str());
     if let Some(route) = named_host(request).and_then(|host| gateway.routes().alias(host)) {
         let to = route.base.uri(whole);
         return match to {
-            Some(to) => Ok((route, to)),
+            Some(to) => Ok((route, to, Some(Front::Host))),
             None => Err(Box::new(denied::bad_path())),
         };
     }
     let found = gateway.routes().find(whole);
     let (route, rest) = found.map_err(|why| Box::new(denied::no_route(&why)))?;
     match route.base.uri(rest) {
-        Some(to) => Ok((route, to)),
+        Some(to) => Ok((route, to, Some(Front::Name))),
         None => Err(Box::new(denied::bad_path())),
     }
 }
@@ -185,6 +188,7 @@ fn by_proxy(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
             false => Way::Public,
         },
         credential: None,
+        path_is_secret: listed.path_is_secret,
     };
     Ok((Arc::new(route), uri.clone()))
 }

@@ -11,7 +11,6 @@ use crate::gateway::Gateway;
 use crate::tunnel;
 
 const SAID: HeaderValue = HeaderValue::from_static("upgrade");
-const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
 /// A caller's wish to leave HTTP.
 pub(super) struct Upgrade {
@@ -41,8 +40,7 @@ impl Upgrade {
         headers.insert(UPGRADE, self.to.clone());
     }
 
-    /// Joins both sides where the provider agreed. `to` is what it agreed to. Where it did not, the
-    /// caller's connection ends with the answer: bytes behind it were not looked at.
+    /// Joins both sides where the provider agreed. `to` is what it agreed to.
     pub(super) fn answer(
         self,
         gateway: &Arc<Gateway>,
@@ -50,7 +48,6 @@ impl Upgrade {
         to: Option<HeaderValue>,
     ) {
         if parts.status != StatusCode::SWITCHING_PROTOCOLS {
-            parts.headers.insert(CONNECTION, CLOSE);
             return;
         }
         parts.headers.insert(CONNECTION, SAID);
