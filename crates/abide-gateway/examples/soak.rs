@@ -97,7 +97,7 @@ impl Served {
         let text = format!(
             "[gateway]\nlisten = \"127.0.0.1:0\"\naccess_log = \"none\"\n\
              [providers.held]\nupstream = \"http://{peer}\"\nrate = \"{RATE}/s\"\nburst = 8\n\
-             concurrency = 64\n\
+             concurrency = 64\npace.adaptive = \"off\"\n\
              [providers.shop]\nupstream = \"http://localhost:{}\"\nconcurrency = {CALLERS}\n",
             peer.port()
         );

@@ -20,7 +20,42 @@ use super::failure::Forbidden;
 use crate::settings::{Limits, Transport};
 
 /// Makes connections to providers.
-pub(crate) type Connector = HttpsConnector<Guarded>;
+pub(crate) type Connector = Within<HttpsConnector<Guarded>>;
+
+/// Bounds a connection as a whole: its name, its address and its TLS.
+#[derive(Clone, Debug)]
+pub(crate) struct Within<C> {
+    inner: C,
+    within: Duration,
+}
+
+/// A connection under way that ends in time.
+type Bounded<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+impl<C> Service<Uri> for Within<C>
+where
+    C: Service<Uri, Error: Into<BoxError>, Future: Send + 'static>,
+{
+    type Response = C::Response;
+    type Error = BoxError;
+    type Future = Bounded<C::Response>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, to: Uri) -> Bounded<C::Response> {
+        let connecting = tokio::time::timeout(self.within, self.inner.call(to));
+        Box::pin(async move {
+            match connecting.await {
+                Ok(connected) => connected.map_err(Into::into),
+                Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+            }
+        })
+    }
+}
 
 /// # Errors
 /// When TLS cannot be set up.
@@ -31,7 +66,8 @@ pub(crate) fn connector(
 ) -> Result<Connector, rustls::Error> {
     let mut http = HttpConnector::new_with_resolver(Resolver {
         reach,
-        within: limits.connect,
+        // Half of it, so that it is seen whose fault it was.
+        within: limits.connect / 2,
     });
     http.set_nodelay(true);
     http.enforce_http(false);
@@ -42,7 +78,7 @@ pub(crate) fn connector(
     let mut tls = abide::tls_config_as(transport.roots.clone(), identity)?;
     // The builder says itself what is spoken.
     tls.alpn_protocols.clear();
-    Ok(HttpsConnectorBuilder::new()
+    let connector = HttpsConnectorBuilder::new()
         .with_tls_config(tls)
         .https_or_http()
         .enable_all_versions()
@@ -50,7 +86,11 @@ pub(crate) fn connector(
             http,
             reach,
             proxy: transport.proxy.clone(),
-        }))
+        });
+    Ok(Within {
+        inner: connector,
+        within: limits.connect,
+    })
 }
 
 /// Refuses addresses that stand in a URI as they are: nothing is resolved of them.

@@ -132,12 +132,19 @@ fn gw36_each_cause_has_its_token() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap()
     };
-    let tls = Peer::saying([ok("no TLS here")]);
+    let tls = Peer::raw(|mut wire| {
+        let _ = wire.exact(1);
+        let _ = wire.send(reply(400, "", "no TLS here"));
+    });
+    let silent = Peer::raw(|mut wire| drop(wire.rest()));
     let text = format!(
         "[providers.refused]\nupstream = \"http://{unused}\"\n\
-         [providers.nameless]\nupstream = \"http://no-such-host.invalid\"\n\
+         [providers.nameless]\nupstream = \"http://no-such-host.invalid\"\nattempts = 1\n\
          [providers.tls]\nupstream = \"https://{}\"\n",
         tls.at
+    ) + &format!(
+        "[providers.silent]\nupstream = \"https://{}\"\nattempts = 1\n",
+        silent.at
     );
     // A resolver that does not answer is bounded too.
     let gate = Gate::changed(&text, |s| s.limits.connect = secs(2));
@@ -145,6 +152,7 @@ fn gw36_each_cause_has_its_token() {
         ("/refused/x", 502, "connection_refused"),
         ("/nameless/x", 502, "dns_error"),
         ("/tls/x", 502, "tls_protocol_error"),
+        ("/silent/x", 504, "connection_timeout"),
         ("/nobody/x", 404, "destination_not_found"),
         ("/", 404, "destination_not_found"),
     ] {

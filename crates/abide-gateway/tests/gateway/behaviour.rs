@@ -41,7 +41,10 @@ fn sc_h19_gw50_a_caller_says_how_long_it_waits() {
 #[test]
 fn gw122_the_urgent_go_first_and_nobody_starves() {
     let peer = Peer::refusing_once(1);
-    let gate = Gate::with(&peer, "concurrency = 1\npace.gentle = false");
+    let gate = Gate::with(
+        &peer,
+        "concurrency = 1\npace.gentle = false\npace.adaptive = \"off\"",
+    );
     gate.ask("GET /shop/held", "Prefer: wait=0\r\n", "");
     let mut all = Vec::new();
     for (path, priority) in [("late", "u=7"), ("plain", ""), ("soon", "u=0, i")] {
@@ -70,7 +73,10 @@ fn gw122_the_urgent_go_first_and_nobody_starves() {
 #[test]
 fn gw_waiting_requests_take_turns_between_keys() {
     let peer = Peer::refusing_once(1);
-    let gate = Gate::with(&peer, "concurrency = 1\npace.gentle = false");
+    let gate = Gate::with(
+        &peer,
+        "concurrency = 1\npace.gentle = false\npace.adaptive = \"off\"",
+    );
     gate.ask("GET /shop/held", "Prefer: wait=0\r\n", "");
     let mut all = Vec::new();
     for (key, count) in [("many", 6), ("one", 2), ("two", 2)] {
@@ -149,7 +155,7 @@ fn gw_a_connection_that_went_stale_fails_nobody() {
         "/last" => String::new(),
         _ => ok("well"),
     });
-    let gate = Gate::before(&peer);
+    let gate = Gate::with(&peer, "breaker.enabled = false");
     for n in 0..20 {
         let got = gate.ask(&format!("POST /shop/{n}"), "", "{}");
         assert_eq!(got.status(), 200);

@@ -86,7 +86,10 @@ fn gw_who_leaves_the_wire_makes_room() {
             let _ = wire.send(crate::rig::ok("well"));
         }
     });
-    let gate = Gate::with(&peer, "concurrency = 1\npace.gentle = false");
+    let gate = Gate::with(
+        &peer,
+        "concurrency = 1\npace.gentle = false\npace.adaptive = \"off\"",
+    );
     let mut stuck = gate.caller();
     stuck.ask("GET /shop/stuck", "", "");
     until("it is on the wire", || peer.bytes() > 0);
@@ -101,7 +104,10 @@ fn gw_who_leaves_the_wire_makes_room() {
 #[test]
 fn gw_who_leaves_the_line_takes_nobody_along() {
     let peer = Peer::refusing_once(1);
-    let gate = Gate::with(&peer, "concurrency = 1\npace.gentle = false");
+    let gate = Gate::with(
+        &peer,
+        "concurrency = 1\npace.gentle = false\npace.adaptive = \"off\"",
+    );
     gate.ask("GET /shop/held", "Prefer: wait=0\r\n", "");
     let mut callers = Vec::new();
     for n in 0..9 {

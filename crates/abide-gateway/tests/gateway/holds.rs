@@ -2,11 +2,15 @@
 
 use crate::rig::{Gate, Peer, ms, now, ok, reply, secs, shop};
 
+/// What is learned from the refusal of a first request is a pace of one in so long a wait: not what is tested
+/// here.
+const KNOWN: &str = "pace.adaptive = \"off\"";
+
 /// Rows 6, 57 and G01: held, and let go one after the other.
 #[test]
 fn sc_g01_gw1_gw6_gw57_a_refusal_holds_everybody_and_nobody_is_early() {
     let peer = Peer::refusing_once(1);
-    let gate = Gate::before(&peer);
+    let gate = Gate::with(&peer, KNOWN);
     let first = gate.aside("GET /shop/first", "");
     gate.until_held();
     let others: Vec<_> = (0..20)
@@ -193,7 +197,7 @@ fn gw14_gw61_gw66_gw82_one_goes_first_when_a_hold_ends() {
         _ if theirs.load(std::sync::atomic::Ordering::SeqCst) => ok("well"),
         _ => reply(500, "", "a herd"),
     });
-    let gate = Gate::before(&peer);
+    let gate = Gate::with(&peer, KNOWN);
     let all: Vec<_> = (0..12)
         .map(|n| gate.aside(&format!("GET /shop/{n}"), ""))
         .collect();

@@ -6,7 +6,8 @@ use crate::rig::{Gate, Peer, now, ok, reply, secs, shop};
 #[test]
 fn gw67_gw127_holds_and_those_who_wait_survive() {
     let peer = Peer::refusing_once(3);
-    let gate = Gate::before(&peer);
+    let known = "pace.adaptive = \"off\"\n";
+    let gate = Gate::with(&peer, known);
     let began = now();
     let first = gate.aside("GET /shop/first", "");
     gate.until_held();
@@ -15,7 +16,8 @@ fn gw67_gw127_holds_and_those_who_wait_survive() {
         .collect();
     gate.until_waiting(6);
     for more in ["concurrency = 4", "rate = \"50/s\"", ""] {
-        gate.renew(&shop(peer.at, more)).unwrap();
+        gate.renew(&shop(peer.at, &format!("{known}{more}")))
+            .unwrap();
         gate.until_waiting(6);
     }
     assert_eq!(
