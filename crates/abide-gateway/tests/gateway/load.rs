@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::rig::{Gate, Peer, ok, secs};
 
-const MANY: usize = 400;
+const MANY: usize = 2_000;
 
 /// Each caller is two open files here, and shells allow 1,024.
 fn allow_many() {
@@ -68,11 +68,6 @@ fn gw_two_thousand_wait_at_one_hold_and_all_are_served() {
         }
     });
     assert_eq!(first.join().unwrap().status(), 200);
-    eprintln!(
-        "{:?} {:?}",
-        gate.front.now().governor().learned(),
-        gate.get("/-/api/v1/providers/shop").text()
-    );
     let times = peer.times();
     assert_eq!(
         times.len(),
@@ -83,9 +78,6 @@ fn gw_two_thousand_wait_at_one_hold_and_all_are_served() {
         times[1..].iter().all(|t| t.since(times[0]) >= secs(8)),
         "inside the hold"
     );
-    for i in (0..40).chain((40..times.len()).step_by(20)) {
-        eprintln!("{i} {:?}", times[i].since(times[0]));
-    }
     // At the pace: 400 a second and a burst of 8, and what a busy machine may bunch together.
     for (i, from) in times.iter().enumerate().skip(1) {
         let within = times[i..]
