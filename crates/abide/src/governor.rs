@@ -298,6 +298,18 @@ impl Governor {
         })
     }
 
+    /// Takes out of a head whatever is a credential to the provider of this address, or to anybody.
+    #[cfg(feature = "layer")]
+    pub fn drop_credentials(&self, uri: &http::Uri, headers: &mut http::HeaderMap) {
+        let none = http::HeaderMap::new();
+        let known = Place::of_uri(uri, &none).and_then(|place| self.whose(&place));
+        let profile = match &known {
+            Some((shard, _)) => shard.profile(),
+            None => &self.shared.catalogue.generic(),
+        };
+        crate::secrets::drop_credentials(headers, profile);
+    }
+
     fn find(&self, key: u64, place: &Place<'_>) -> Option<(Handle, Arc<Found>)> {
         let (written, host) = (place.host, place.normal_host()?);
         let place = Place {

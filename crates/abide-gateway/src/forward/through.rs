@@ -9,26 +9,25 @@ use abide::layer::{Error, Options};
 use http::header::{
     FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE, VIA,
 };
+use http::response::Parts;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use tower_service::Service as _;
 
 use super::upgrade::Upgrade;
 use super::wish::{PREFERENCE_APPLIED, Wish};
-use super::{Peer, denied, head, own};
+use super::{denied, head, own};
 use crate::answer::{Problem, of_failure, of_turned};
 use crate::body::{Answer, Outgoing};
+use crate::door::Peer;
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
 use crate::route::{Route, rewrite};
 use crate::upstream::Failure;
+use crate::via::came_before;
 
 const ATTEMPTS: HeaderName = HeaderName::from_static("abide-attempts");
 const WAITED: HeaderName = HeaderName::from_static("abide-waited");
-
-/// What a request may take beyond its patience, where nothing else was said: a minute is longer
-/// than nearly every answer, and nobody hangs for ever.
-const BEYOND_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whom a request is for.
 pub(super) struct Asked {
@@ -37,6 +36,8 @@ pub(super) struct Asked {
     pub(super) record: Record,
     /// Fields of the answer that lead to the provider are to lead through the gateway.
     pub(super) rewrites: bool,
+    /// The provider was named by a host of its own, not in front of the path.
+    pub(super) by_alias: bool,
 }
 
 /// What came of it.
@@ -55,15 +56,17 @@ pub(super) async fn send(
         to,
         mut record,
         rewrites,
+        by_alias,
     } = asked;
     record.is_for(gateway.meters().of(&route.name));
     let upgrade = Upgrade::of(&mut request);
     let (mut parts, body) = request.into_parts();
-    if head::came_before(&parts.headers, gateway.pseudonym()) {
+    let asked = named(&parts.uri, &parts.headers).filter(|_| rewrites);
+    if came_before(&parts.headers, gateway.pseudonym()) {
         return own(gateway, denied::looped(), Outcome::Denied, record);
     }
     let wish = Wish::of(&parts.headers, gateway.keys());
-    let host = parts.headers.remove(HOST).filter(|_| rewrites);
+    parts.headers.remove(HOST);
     hand_on(gateway, peer, &mut parts.headers);
     if let Some(upgrade) = &upgrade {
         upgrade.ask(&mut parts.headers);
@@ -76,7 +79,8 @@ pub(super) async fn send(
         Ok(response) => {
             let back = Back {
                 peer,
-                host,
+                host: asked,
+                by_alias,
                 wish,
                 upgrade,
             };
@@ -86,6 +90,14 @@ pub(super) async fn send(
             let (problem, outcome) = failed(gateway, &route, &e, &mut record);
             own(gateway, problem, outcome, record)
         }
+    }
+}
+
+/// How a caller names the gateway: over HTTP/2 in the address, else in `Host`.
+pub(super) fn named(uri: &http::Uri, headers: &HeaderMap) -> Option<HeaderValue> {
+    match uri.authority() {
+        Some(authority) => authority.as_str().parse().ok(),
+        None => headers.get(HOST).cloned(),
     }
 }
 
@@ -114,10 +126,8 @@ pub(super) async fn exchange(
     let mut options = Options::default();
     options.urgency = wish.urgency();
     options.fair = wish.fair;
-    if let Some(wait) = wish.wait {
-        options.patience = Some(wait);
-        options.deadline = Some(wait.saturating_add(BEYOND_PATIENCE));
-    }
+    options.patience = wish.wait;
+    options.streams = request.body().streams();
     request.extensions_mut().insert(options);
     *request.version_mut() = http::Version::HTTP_11;
     let mut way = ways.to(route);
@@ -130,6 +140,7 @@ pub(super) struct Back<'a> {
     pub(super) peer: &'a Peer,
     /// How the caller names the gateway, where fields are to lead through it.
     pub(super) host: Option<HeaderValue>,
+    pub(super) by_alias: bool,
     pub(super) wish: Wish,
     pub(super) upgrade: Option<Upgrade>,
 }
@@ -143,18 +154,42 @@ pub(super) fn passed(
     mut record: Record,
 ) -> Response<Answer> {
     let (mut parts, body) = response.into_parts();
-    let (attempts, waited) = (body.attempts(), body.waited());
-    record.took(attempts, waited);
+    let spent = (body.attempts(), body.waited());
+    record.took(spent.0, spent.1);
     let outcome = match body.finding().verdict.is_refusal() {
         true => Outcome::Refused,
         false => Outcome::Passed,
     };
     record.answers(parts.status, outcome);
+    let to = parts.headers.get(UPGRADE).cloned();
+    dress(gateway, route, &mut parts, spent, &back, outcome);
+    if let Some(upgrade) = back.upgrade {
+        match upgrade.answer(gateway, back.peer, &mut parts, to, record) {
+            Some(kept) => record = kept,
+            None => return Response::from_parts(parts, Answer::left()),
+        }
+    }
+    let idle = gateway.settings().limits.body_idle;
+    Response::from_parts(parts, Answer::passed(body, idle, record))
+}
+
+/// What of the head of a provider's answer goes on, and what we add to it.
+pub(super) fn dress(
+    gateway: &Gateway,
+    route: &Route,
+    parts: &mut Parts,
+    (attempts, waited): (u32, Duration),
+    back: &Back<'_>,
+    outcome: Outcome,
+) {
     let headers = &mut parts.headers;
-    let to = headers.get(UPGRADE).cloned();
     head::of_one_hop(headers);
     if let Some(host) = back.host.as_ref().and_then(|h| h.to_str().ok()) {
-        let to = || format!("{}://{host}", back.peer.scheme);
+        let scheme = back.peer.scheme;
+        let to = || match back.by_alias {
+            true => format!("{scheme}://{host}"),
+            false => format!("{scheme}://{host}/{}", route.name),
+        };
         rewrite(headers, route, to);
     }
     if let Some(turned) = parts.extensions.remove::<TurnedAway>()
@@ -170,11 +205,6 @@ pub(super) fn passed(
     if let Some(applied) = back.wish.applied() {
         headers.append(PREFERENCE_APPLIED, applied);
     }
-    if let Some(upgrade) = back.upgrade {
-        upgrade.answer(gateway, &mut parts, to);
-    }
-    let idle = gateway.settings().limits.body_idle;
-    Response::from_parts(parts, Answer::passed(body, idle, record))
 }
 
 /// There is no answer to pass on: what is told instead.
