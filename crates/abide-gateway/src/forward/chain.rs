@@ -24,7 +24,7 @@ use crate::body::{Answer, Outgoing};
 use crate::door::Peer;
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
-use crate::route::{Chain, Route};
+use crate::route::{Chain, Front, Route};
 use crate::via::came_before;
 
 const PROVIDER: HeaderName = HeaderName::from_static("abide-provider");
@@ -76,8 +76,8 @@ pub(super) async fn ask(
     let (began, patience) = (clock.now(), told.wait.unwrap_or(gateway.patience()));
     let back = Back {
         peer,
-        host,
-        by_alias: false,
+        // Whoever answered is asked by its own name from then on.
+        front: host.map(|host| (host, Front::Name)),
         wish: told,
         upgrade: None,
     };

@@ -32,10 +32,17 @@ pub(crate) fn of_one_hop(headers: &mut HeaderMap) {
         }
         headers.remove(CONNECTION);
     }
-    // Whether trailers are welcome is asked of the next hop anew.
+    // Whether trailers are welcome is told to the next hop anew.
     for name in [KEEP_ALIVE, PROXY_CONNECTION, TE, TRANSFER_ENCODING, UPGRADE] {
         headers.remove(name);
     }
+}
+
+/// Whether a caller takes trailers.
+pub(crate) fn takes_trailers(headers: &HeaderMap) -> bool {
+    let all = headers.get_all(TE).iter().filter_map(|v| v.to_str().ok());
+    all.flat_map(|v| v.split(','))
+        .any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
 
 /// Takes what is meant for the gateway out of a request.

@@ -7,10 +7,10 @@ use std::time::Duration;
 use abide::TurnedAway;
 use abide::layer::{Error, Options};
 use http::header::{
-    FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE, VIA,
+    EXPECT, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, UPGRADE, VIA,
 };
 use http::response::Parts;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tower_service::Service as _;
 
@@ -22,11 +22,12 @@ use crate::body::{Answer, Outgoing};
 use crate::door::Peer;
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
-use crate::route::{Route, rewrite};
+use crate::route::{Front, Route, rewrite};
 use crate::upstream::Failure;
 use crate::via::came_before;
 
 const ATTEMPTS: HeaderName = HeaderName::from_static("abide-attempts");
+const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 const WAITED: HeaderName = HeaderName::from_static("abide-waited");
 
 /// Whom a request is for.
@@ -34,10 +35,9 @@ pub(super) struct Asked {
     pub(super) route: Arc<Route>,
     pub(super) to: http::Uri,
     pub(super) record: Record,
-    /// Fields of the answer that lead to the provider are to lead through the gateway.
-    pub(super) rewrites: bool,
-    /// The provider was named by a host of its own, not in front of the path.
-    pub(super) by_alias: bool,
+    /// Where fields of the answer that lead to the provider are to lead through the gateway: how its caller
+    /// named the provider.
+    pub(super) front: Option<Front>,
 }
 
 /// What came of it.
@@ -55,18 +55,21 @@ pub(super) async fn send(
         route,
         to,
         mut record,
-        rewrites,
-        by_alias,
+        front,
     } = asked;
     record.is_for(gateway.meters().of(&route.name));
+    if route.path_is_secret {
+        record.shows(&gateway.governor().shown_path(&to));
+    }
     let upgrade = Upgrade::of(&mut request);
     let (mut parts, body) = request.into_parts();
-    let asked = named(&parts.uri, &parts.headers).filter(|_| rewrites);
+    let asked = named(&parts.uri, &parts.headers);
     if came_before(&parts.headers, gateway.pseudonym()) {
         return own(gateway, denied::looped(), Outcome::Denied, record);
     }
     let wish = Wish::of(&parts.headers, gateway.keys());
     parts.headers.remove(HOST);
+    let front = asked.zip(front);
     hand_on(gateway, peer, &mut parts.headers);
     if let Some(upgrade) = &upgrade {
         upgrade.ask(&mut parts.headers);
@@ -74,13 +77,33 @@ pub(super) async fn send(
     parts.uri = to;
     let limits = &gateway.settings().limits;
     let body = Outgoing::of(body, limits.replay, limits.body_idle);
-    let came = exchange(ways, &route, Request::from_parts(parts, body), &wish).await;
+    let ahead = body.ahead();
+    // Whoever wants to be asked for its body first is asked once somebody takes it.
+    let may_read = !parts.headers.contains_key(EXPECT);
+    let exchange = exchange(ways, &route, Request::from_parts(parts, body), &wish);
+    let came = tokio::select! {
+        biased;
+        came = exchange => came,
+        broke = ahead, if may_read => {
+            return own(gateway, denied::broke(&broke), Outcome::Left, record);
+        }
+    };
     match came {
+        // A provider that changes the protocol unasked: what it says from then on is for nobody.
+        Ok(response)
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS && upgrade.is_none() =>
+        {
+            own(
+                gateway,
+                denied::unasked(&route.name),
+                Outcome::Failed,
+                record,
+            )
+        }
         Ok(response) => {
             let back = Back {
                 peer,
-                host: asked,
-                by_alias,
+                front,
                 wish,
                 upgrade,
             };
@@ -103,8 +126,14 @@ pub(super) fn named(uri: &http::Uri, headers: &HeaderMap) -> Option<HeaderValue>
 
 /// What of a request's head goes on to a provider.
 pub(super) fn hand_on(gateway: &Gateway, peer: &Peer, headers: &mut HeaderMap) {
+    let trailers = head::takes_trailers(headers);
     head::of_one_hop(headers);
     head::of_ours(headers);
+    if trailers {
+        // We pass them on, so they are welcome. `Connection: TE` beside it would be right in HTTP/1.1, and
+        // makes the HTTP library take the field out again in HTTP/2.
+        headers.insert(TE, TRAILERS);
+    }
     headers.append(VIA, gateway.via().clone());
     if gateway.settings().forwarded
         && let Some(told) = head::forwarded(peer.address)
@@ -138,9 +167,8 @@ pub(super) async fn exchange(
 /// Where an answer goes.
 pub(super) struct Back<'a> {
     pub(super) peer: &'a Peer,
-    /// How the caller names the gateway, where fields are to lead through it.
-    pub(super) host: Option<HeaderValue>,
-    pub(super) by_alias: bool,
+    /// How the caller names the gateway and the provider, where fields are to lead through it.
+    pub(super) front: Option<(HeaderValue, Front)>,
     pub(super) wish: Wish,
     pub(super) upgrade: Option<Upgrade>,
 }
@@ -184,13 +212,10 @@ pub(super) fn dress(
 ) {
     let headers = &mut parts.headers;
     head::of_one_hop(headers);
-    if let Some(host) = back.host.as_ref().and_then(|h| h.to_str().ok()) {
-        let scheme = back.peer.scheme;
-        let to = || match back.by_alias {
-            true => format!("{scheme}://{host}"),
-            false => format!("{scheme}://{host}/{}", route.name),
-        };
-        rewrite(headers, route, to);
+    if let Some((host, front)) = &back.front
+        && let Ok(host) = host.to_str()
+    {
+        rewrite(headers, route, || front.of(back.peer.scheme, host, route));
     }
     if let Some(turned) = parts.extensions.remove::<TurnedAway>()
         && outcome == Outcome::Refused

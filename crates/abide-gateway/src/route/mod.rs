@@ -18,7 +18,7 @@ use parking_lot::RwLock;
 pub use self::base::BadBase;
 pub(crate) use self::base::Base;
 pub(crate) use self::chain::Chain;
-pub(crate) use self::links::rewrite;
+pub(crate) use self::links::{Front, rewrite};
 use crate::settings::{ChainRoute, Upstream};
 
 /// A provider that can be asked.
@@ -32,6 +32,8 @@ pub(crate) struct Route {
     pub(crate) way: Way,
     /// Put into every request, in place of what the caller has there.
     pub(crate) credential: Option<(HeaderName, HeaderValue)>,
+    /// Callers write a credential into its paths: they are not shown as they are.
+    pub(crate) path_is_secret: bool,
 }
 
 /// How a provider is reached.
@@ -79,6 +81,7 @@ impl Routes {
         catalogue: Arc<Catalogue>,
         upstreams: &[Upstream],
         chains: &[ChainRoute],
+        path_is_secret: impl Fn(&Uri) -> bool,
     ) -> Result<Self, (String, BadBase)> {
         let (mut known, mut aliases) = (HashMap::new(), HashMap::new());
         for upstream in upstreams {
@@ -92,6 +95,7 @@ impl Routes {
                     false => Way::Own,
                 },
                 credential: upstream.credential.clone(),
+                path_is_secret: path_is_secret(&upstream.base),
             };
             let route = Arc::new(route);
             for alias in &upstream.aliases {
@@ -171,6 +175,7 @@ impl Routes {
             base: base.ok_or(NoRoute::Unknown)?,
             way: Way::Public,
             credential: None,
+            path_is_secret: profile.told().credential.segment.is_some(),
         });
         let mut known = self.known.write();
         if known.len() < KNOWN {
@@ -215,7 +220,7 @@ mod tests {
 
     fn routes() -> Routes {
         let own = Upstream::new("shop", "http://127.0.0.1:9000/v1/".parse().unwrap());
-        Routes::new(Arc::new(Catalogue::built_in()), &[own], &[]).unwrap()
+        Routes::new(Arc::new(Catalogue::built_in()), &[own], &[], |_| false).unwrap()
     }
 
     fn asked(path: &str) -> Result<String, NoRoute> {

@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use http::{Request, Version};
+use http::header::{CONNECTION, HeaderValue, UPGRADE};
+use http::{Method, Request, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -39,13 +40,30 @@ pub(super) async fn begin<T>(
     }
 }
 
+const CLOSE: HeaderValue = HeaderValue::from_static("close");
+
+/// Whether what follows a request may be no HTTP: then it was not looked at, and where the connection stays
+/// HTTP it ends with the answer. Tells which answers leave HTTP.
+fn leaving<B>(request: &Request<B>) -> Option<fn(StatusCode) -> bool> {
+    if request.version() >= Version::HTTP_2 {
+        return None;
+    }
+    match *request.method() == Method::CONNECT {
+        true => Some(|status| status.is_success()),
+        false => {
+            let asks = request.headers().contains_key(UPGRADE);
+            asks.then_some(|status| status == StatusCode::SWITCHING_PROTOCOLS)
+        }
+    }
+}
+
 async fn serve<T>(front: Front, ways: Arc<Own>, socket: T, peer: Peer)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let gateway = front.now();
     let mut phase = gateway.life().watch();
-    let socket = Guarded::new(socket, gateway.settings().limits.body_idle);
+    let socket = Guarded::new(socket, &gateway.settings().limits);
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let limits = &gateway.settings().limits;
     builder
@@ -67,8 +85,12 @@ where
             let (front, ways, peer, asked) = &*shared;
             let gateway = front.now();
             let ways = ways.of(&gateway);
+            let leaving = leaving(&request);
             let (busy, multiplexed) = (asked.one(), request.version() == Version::HTTP_2);
-            let answer = forward(&gateway, &ways, peer, request).await;
+            let mut answer = forward(&gateway, &ways, peer, request).await;
+            if leaving.is_some_and(|has_left| !has_left(answer.status())) {
+                answer.headers_mut().insert(CONNECTION, CLOSE);
+            }
             Ok::<_, Infallible>(answer.map(|body| match multiplexed {
                 true => body.watched().keeps(busy),
                 false => body.keeps(busy),
