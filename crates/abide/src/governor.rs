@@ -306,6 +306,18 @@ impl Governor {
         })
     }
 
+    /// Takes out of a head whatever is a credential to the provider of this address, or to anybody.
+    #[cfg(feature = "layer")]
+    pub fn drop_credentials(&self, uri: &http::Uri, headers: &mut http::HeaderMap) {
+        let none = http::HeaderMap::new();
+        let known = Place::of_uri(uri, &none).and_then(|place| self.whose(&place));
+        let profile = match &known {
+            Some((shard, _)) => shard.profile(),
+            None => &self.shared.catalogue.generic(),
+        };
+        crate::secrets::drop_credentials(headers, profile);
+    }
+
     /// The path of an address as it may be shown: without what its provider calls a credential.
     #[cfg(feature = "layer")]
     pub fn shown_path<'a>(&self, uri: &'a http::Uri) -> Cow<'a, str> {

@@ -10,6 +10,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub(crate) struct Timed {
     idle: Duration,
     /// Runs while nothing comes.
     still: Option<Pin<Box<Sleep>>>,
+    /// Pieces so far.
+    gone_by: Arc<AtomicU64>,
 }
 
 /// Why a body ends before its time.
@@ -68,6 +71,7 @@ impl Timed {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Next>> {
         if let Poll::Ready(next) = Pin::new(&mut self.body).poll_frame(cx) {
             self.still = None;
+            self.gone_by.fetch_add(1, Ordering::Relaxed);
             return Poll::Ready(next.map(|frame| frame.map_err(CallerError::Broke)));
         }
         let idle = self.idle;
@@ -90,6 +94,7 @@ impl Outgoing {
             body,
             idle,
             still: None,
+            gone_by: Arc::default(),
         };
         if body.body.size_hint().lower() > most {
             return Self::Once(body);
@@ -121,6 +126,21 @@ impl Outgoing {
             Some(kept) => kept.lock().read_ahead(cx),
             None => Poll::Pending,
         })
+    }
+}
+
+impl Outgoing {
+    /// Whether more of it may come than is kept: it takes as long as its caller does.
+    pub(crate) const fn streams(&self) -> bool {
+        matches!(self, Self::Once(_))
+    }
+
+    /// How much of it went by, where that may take long.
+    pub(crate) fn gone_by(&self) -> Option<Arc<AtomicU64>> {
+        match self {
+            Self::Once(body) => Some(Arc::clone(&body.gone_by)),
+            Self::Empty | Self::Kept { .. } => None,
+        }
     }
 }
 

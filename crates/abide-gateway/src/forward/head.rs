@@ -78,15 +78,6 @@ fn without_wait(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether this gateway handed the request on before: its name stands in `Via`.
-pub(crate) fn came_before(headers: &HeaderMap, name: &str) -> bool {
-    let values = headers.get_all(http::header::VIA).iter();
-    values
-        .filter_map(|v| v.to_str().ok())
-        .flat_map(|v| v.split(','))
-        .any(|hop| hop.split_whitespace().nth(1) == Some(name))
-}
-
 /// Who asks, for `Forwarded` (RFC 7239).
 pub(crate) fn forwarded(peer: Option<std::net::IpAddr>) -> Option<HeaderValue> {
     let told = match peer? {
@@ -135,14 +126,5 @@ mod tests {
         of_ours(&mut all);
         let left = [("prefer", "return=minimal"), ("authorization", "theirs")];
         assert_eq!(all, headers(&left));
-    }
-
-    #[test]
-    fn gw_a_loop_is_seen_by_our_own_name() {
-        let of = |via| came_before(&headers(&[("via", via)]), "abide-1f");
-        assert!(of("1.1 abide-1f"));
-        assert!(of("1.0 squid (squid/6), 2 abide-1f"));
-        assert!(!of("1.1 abide-2e"));
-        assert!(!of("1.1 (abide-1f)"));
     }
 }

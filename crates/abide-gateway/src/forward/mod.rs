@@ -12,7 +12,6 @@ mod tunnel;
 mod upgrade;
 mod wish;
 
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -20,44 +19,15 @@ use http::header::HOST;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 
-pub(crate) use self::head::came_before;
 use self::through::Asked;
 use crate::access::denied;
 use crate::answer::Problem;
 use crate::body::{Answer, Own};
+use crate::door::{Faces, Peer};
 use crate::gateway::{Gateway, Ways};
-use crate::inside::{self, Faces, Place};
+use crate::inside;
 use crate::record::{Outcome, Record};
 use crate::route::{Base, Chain, Front, Route, Way};
-
-/// Whom a connection is from.
-#[derive(Clone, Debug)]
-pub(crate) struct Peer {
-    /// `None` over a socket of this machine's file system.
-    pub(crate) address: Option<IpAddr>,
-    /// In front of the gateway's own addresses: `http` or `https`.
-    pub(crate) scheme: &'static str,
-    /// Where it came in.
-    pub(crate) door: Option<SocketAddr>,
-    /// The listener it came in by, and what is answered there.
-    pub(crate) place: Place,
-}
-
-impl Peer {
-    /// Whether an address is the one at which the caller came in: it asks the gateway itself then, in
-    /// full, as any server must take it.
-    fn names_us(&self, authority: &http::uri::Authority) -> bool {
-        let Some(door) = self.door else {
-            return false;
-        };
-        let host = authority.host().trim_matches(['[', ']']);
-        let here = host
-            .parse()
-            .is_ok_and(|ip: IpAddr| ip.to_canonical() == door.ip().to_canonical())
-            || (host.eq_ignore_ascii_case("localhost") && door.ip().to_canonical().is_loopback());
-        here && authority.port_u16() == Some(door.port())
-    }
-}
 
 /// Answers one request.
 pub(crate) async fn forward(
@@ -90,8 +60,11 @@ pub(crate) async fn forward(
         let answer = denied(proxied, &gateway.settings().name);
         return plain(answer, Outcome::Denied, record);
     }
+    if !proxied && let Some(problem) = inside::is_some_pages(gateway, peer, &request) {
+        return own(gateway, *problem, Outcome::Denied, record);
+    }
     if request.method() == Method::CONNECT {
-        return tunnel::open(gateway, request, record).await;
+        return tunnel::open(gateway, peer, request, record).await;
     }
     if !proxied && let Some(found) = by_chain(gateway, &request) {
         return match found {

@@ -9,27 +9,26 @@ use abide::layer::{Error, Options};
 use http::header::{
     EXPECT, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, UPGRADE, VIA,
 };
+use http::response::Parts;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tower_service::Service as _;
 
 use super::upgrade::Upgrade;
 use super::wish::{PREFERENCE_APPLIED, Wish};
-use super::{Peer, denied, head, own};
+use super::{denied, head, own};
 use crate::answer::{Problem, of_failure, of_turned};
 use crate::body::{Answer, Outgoing};
+use crate::door::Peer;
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
 use crate::route::{Front, Route, rewrite};
 use crate::upstream::Failure;
+use crate::via::came_before;
 
 const ATTEMPTS: HeaderName = HeaderName::from_static("abide-attempts");
 const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 const WAITED: HeaderName = HeaderName::from_static("abide-waited");
-
-/// What a request may take beyond its patience, where nothing else was said: a minute is longer
-/// than nearly every answer, and nobody hangs for ever.
-const BEYOND_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whom a request is for.
 pub(super) struct Asked {
@@ -64,12 +63,13 @@ pub(super) async fn send(
     }
     let upgrade = Upgrade::of(&mut request);
     let (mut parts, body) = request.into_parts();
-    if head::came_before(&parts.headers, gateway.pseudonym()) {
+    let asked = named(&parts.uri, &parts.headers);
+    if came_before(&parts.headers, gateway.pseudonym()) {
         return own(gateway, denied::looped(), Outcome::Denied, record);
     }
     let wish = Wish::of(&parts.headers, gateway.keys());
-    let host = parts.headers.remove(HOST);
-    let front = host.zip(front);
+    parts.headers.remove(HOST);
+    let front = asked.zip(front);
     hand_on(gateway, peer, &mut parts.headers);
     if let Some(upgrade) = &upgrade {
         upgrade.ask(&mut parts.headers);
@@ -116,6 +116,14 @@ pub(super) async fn send(
     }
 }
 
+/// How a caller names the gateway: over HTTP/2 in the address, else in `Host`.
+pub(super) fn named(uri: &http::Uri, headers: &HeaderMap) -> Option<HeaderValue> {
+    match uri.authority() {
+        Some(authority) => authority.as_str().parse().ok(),
+        None => headers.get(HOST).cloned(),
+    }
+}
+
 /// What of a request's head goes on to a provider.
 pub(super) fn hand_on(gateway: &Gateway, peer: &Peer, headers: &mut HeaderMap) {
     let trailers = head::takes_trailers(headers);
@@ -147,10 +155,8 @@ pub(super) async fn exchange(
     let mut options = Options::default();
     options.urgency = wish.urgency();
     options.fair = wish.fair;
-    if let Some(wait) = wish.wait {
-        options.patience = Some(wait);
-        options.deadline = Some(wait.saturating_add(BEYOND_PATIENCE));
-    }
+    options.patience = wish.wait;
+    options.streams = request.body().streams();
     request.extensions_mut().insert(options);
     *request.version_mut() = http::Version::HTTP_11;
     let mut way = ways.to(route);
@@ -176,15 +182,35 @@ pub(super) fn passed(
     mut record: Record,
 ) -> Response<Answer> {
     let (mut parts, body) = response.into_parts();
-    let (attempts, waited) = (body.attempts(), body.waited());
-    record.took(attempts, waited);
+    let spent = (body.attempts(), body.waited());
+    record.took(spent.0, spent.1);
     let outcome = match body.finding().verdict.is_refusal() {
         true => Outcome::Refused,
         false => Outcome::Passed,
     };
     record.answers(parts.status, outcome);
+    let to = parts.headers.get(UPGRADE).cloned();
+    dress(gateway, route, &mut parts, spent, &back, outcome);
+    if let Some(upgrade) = back.upgrade {
+        match upgrade.answer(gateway, back.peer, &mut parts, to, record) {
+            Some(kept) => record = kept,
+            None => return Response::from_parts(parts, Answer::left()),
+        }
+    }
+    let idle = gateway.settings().limits.body_idle;
+    Response::from_parts(parts, Answer::passed(body, idle, record))
+}
+
+/// What of the head of a provider's answer goes on, and what we add to it.
+pub(super) fn dress(
+    gateway: &Gateway,
+    route: &Route,
+    parts: &mut Parts,
+    (attempts, waited): (u32, Duration),
+    back: &Back<'_>,
+    outcome: Outcome,
+) {
     let headers = &mut parts.headers;
-    let to = headers.get(UPGRADE).cloned();
     head::of_one_hop(headers);
     if let Some((host, front)) = &back.front
         && let Ok(host) = host.to_str()
@@ -204,11 +230,6 @@ pub(super) fn passed(
     if let Some(applied) = back.wish.applied() {
         headers.append(PREFERENCE_APPLIED, applied);
     }
-    if let Some(upgrade) = back.upgrade {
-        upgrade.answer(gateway, &mut parts, to);
-    }
-    let idle = gateway.settings().limits.body_idle;
-    Response::from_parts(parts, Answer::passed(body, idle, record))
 }
 
 /// There is no answer to pass on: what is told instead.

@@ -109,8 +109,8 @@ impl Record {
         self.waited = waited;
     }
 
-    pub(crate) const fn carries(&mut self, bytes: usize) {
-        self.bytes += bytes as u64;
+    pub(crate) const fn carries(&mut self, bytes: u64) {
+        self.bytes += bytes;
     }
 
     pub(crate) const fn breaks(&mut self) {

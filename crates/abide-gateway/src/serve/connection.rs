@@ -13,9 +13,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 
 use super::guarded::Guarded;
-use crate::forward::{Peer, forward};
+use crate::body::Asked;
+use crate::door::Peer;
+use crate::forward::forward;
 use crate::front::{Front, Own};
-use crate::life::drains;
+use crate::life::{drains, ends};
 
 /// Agrees on TLS first, where that is spoken.
 pub(super) async fn begin<T>(
@@ -75,19 +77,24 @@ where
         .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
         .keep_alive_interval(limits.head_read)
         .keep_alive_timeout(limits.head_read);
-    let shared = Arc::new((front, ways, peer));
+    let asked = Arc::new(Asked::default());
+    let shared = Arc::new((front, ways, peer, Arc::clone(&asked)));
     let service = service_fn(move |request: Request<Incoming>| {
         let shared = Arc::clone(&shared);
         async move {
-            let (front, ways, peer) = &*shared;
+            let (front, ways, peer, asked) = &*shared;
             let gateway = front.now();
             let ways = ways.of(&gateway);
             let leaving = leaving(&request);
+            let (busy, multiplexed) = (asked.one(), request.version() == Version::HTTP_2);
             let mut answer = forward(&gateway, &ways, peer, request).await;
             if leaving.is_some_and(|has_left| !has_left(answer.status())) {
                 answer.headers_mut().insert(CONNECTION, CLOSE);
             }
-            Ok::<_, Infallible>(answer)
+            Ok::<_, Infallible>(answer.map(|body| match multiplexed {
+                true => body.watched().keeps(busy),
+                false => body.keeps(busy),
+            }))
         }
     });
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(socket), service);
@@ -96,7 +103,20 @@ where
         ended = connection.as_mut() => ended,
         () = drains(&mut phase) => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            tokio::select! {
+                ended = connection => ended,
+                () = ends(&mut phase) => return,
+            }
+        }
+        // The HTTP library looks after connections that speak HTTP/1.1; one that has said nothing yet,
+        // or speaks HTTP/2 and asks for nothing, is none of those.
+        () = asked.is_quiet(limits.head_read) => {
+            connection.as_mut().graceful_shutdown();
+            let ended = tokio::time::timeout(limits.head_read, connection).await;
+            let Ok(ended) = ended else {
+                return;
+            };
+            ended
         }
     };
     if let Err(e) = ended {

@@ -123,11 +123,14 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Guarded<T> {
         self.inner.is_write_vectored()
     }
 
+    // Over TLS the last part of an answer may lie there until it is flushed.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
+        let flushed = Pin::new(&mut self.inner).poll_flush(cx);
+        self.patiently(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+        let shut = Pin::new(&mut self.inner).poll_shutdown(cx);
+        self.patiently(cx, shut)
     }
 }

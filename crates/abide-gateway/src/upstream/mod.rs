@@ -5,6 +5,7 @@ mod connect;
 mod failure;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -71,12 +72,22 @@ impl Service<Request<Outgoing>> for Upstream {
 
     fn call(&mut self, request: Request<Outgoing>) -> Sending {
         let head = self.inner.head;
-        let answer = self.inner.client.request(request);
+        let gone_by = request.body().gone_by();
+        let mut answer = self.inner.client.request(request);
         Box::pin(async move {
-            match tokio::time::timeout(head, answer).await {
-                Ok(Ok(response)) => Ok(response),
-                Ok(Err(e)) => Err(Failure::Exchange(e)),
-                Err(_) => Err(Failure::Late(head)),
+            let mut before = 0;
+            loop {
+                match tokio::time::timeout(head, &mut answer).await {
+                    Ok(Ok(response)) => return Ok(response),
+                    Ok(Err(e)) => return Err(Failure::Exchange(e)),
+                    Err(_) => {}
+                }
+                // While a large body goes by, nobody can answer yet.
+                let now = gone_by.as_ref().map_or(0, |n| n.load(Ordering::Relaxed));
+                if now == before {
+                    return Err(Failure::Late(head));
+                }
+                before = now;
             }
         })
     }
