@@ -18,6 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::clock::Clock;
 use crate::events::Events;
 use crate::judging::Judging;
+use crate::lending::{Lending, Sharing};
 use crate::place::Place;
 use crate::policies::{Policies, Treatment};
 use crate::providers::{Found, OTHERS, Shards};
@@ -143,6 +144,12 @@ impl Governor {
         let mut treatment = self.policies.of(name, profile, self.shared.clock.moment());
         // What a quota is, is said once, whether an answer refuses or not.
         treatment.policy.quota_from = treatment.classify.quota_from;
+        // Who is on this machine is nobody's limit but this machine's.
+        if let Some(lending) = &self.shared.lending
+            && !treatment.policy.local
+        {
+            treatment.policy = lending.treats(treatment.policy);
+        }
         treatment
     }
 
@@ -456,23 +463,70 @@ impl Governor {
         self.providers.read().get(provider).map(Arc::clone)
     }
 
-    /// Keeps looking at the store until the last clone of this governor is gone. A look that finds
-    /// nothing new costs a few microseconds.
-    pub fn keep_looking(&self) -> tokio::task::JoinHandle<()> {
-        let providers = Arc::downgrade(&self.providers);
-        let (shared, policies) = (Arc::clone(&self.shared), Arc::clone(&self.policies));
-        tokio::spawn(async move {
-            while let Some(providers) = providers.upgrade() {
-                let governor = Self {
-                    shared: Arc::clone(&shared),
-                    policies: Arc::clone(&policies),
-                    providers,
-                };
+    /// How the limits are shared with other processes.
+    pub fn sharing(&self) -> Sharing {
+        let lending = self.shared.lending.as_ref();
+        lending.map_or(Sharing::Alone, |lending| lending.sharing())
+    }
+
+    /// Goes over to a part of every limit when the store that lends is lost, and back when it answers:
+    /// what is known here is told to it again first.
+    async fn keep_sharing(governor: &Weakly, lending: &Lending) {
+        loop {
+            let back = lending.changes().await;
+            let Some(governor) = governor.upgrade() else {
+                return;
+            };
+            if back {
+                for shard in governor.all() {
+                    for record in shard.records() {
+                        governor.shared.store.put(record);
+                    }
+                }
                 if let Err(e) = governor.look() {
                     tracing::warn!(error = %e, "the store cannot be read; local holds stay");
                 }
-                drop(governor);
-                tokio::time::sleep(LOOK).await;
+                tracing::info!("the shared store is back: what it lends is sent");
+            } else if let Sharing::Part { peers, why } = governor.sharing() {
+                tracing::warn!(
+                    why,
+                    peers,
+                    "the shared store is lost: this process keeps to its part of every limit"
+                );
+            }
+            governor.reconsider();
+        }
+    }
+
+    fn weakly(&self) -> Weakly {
+        Weakly {
+            shared: Arc::clone(&self.shared),
+            policies: Arc::clone(&self.policies),
+            providers: Arc::downgrade(&self.providers),
+        }
+    }
+
+    /// Keeps looking at the store until the last clone of this governor is gone. A look that finds
+    /// nothing new costs a few microseconds.
+    pub fn keep_looking(&self) -> tokio::task::JoinHandle<()> {
+        let weak = self.weakly();
+        tokio::spawn(async move {
+            let looks = async {
+                while let Some(governor) = weak.upgrade() {
+                    if let Err(e) = governor.look() {
+                        tracing::warn!(error = %e, "the store cannot be read; local holds stay");
+                    }
+                    drop(governor);
+                    tokio::time::sleep(LOOK).await;
+                }
+            };
+            let lending = weak.shared.lending.clone();
+            match lending {
+                None => looks.await,
+                Some(lending) => tokio::select! {
+                    () = looks => {}
+                    () = Self::keep_sharing(&weak, &lending) => {}
+                },
             }
         })
     }
@@ -489,5 +543,22 @@ impl Governor {
             }
         }
         self.shared.store.flush()
+    }
+}
+
+/// A governor that does not keep itself.
+struct Weakly {
+    shared: Arc<Shared>,
+    policies: Arc<Policies>,
+    providers: std::sync::Weak<Shards>,
+}
+
+impl Weakly {
+    fn upgrade(&self) -> Option<Governor> {
+        Some(Governor {
+            shared: Arc::clone(&self.shared),
+            policies: Arc::clone(&self.policies),
+            providers: self.providers.upgrade()?,
+        })
     }
 }
