@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 use tokio::time::Sleep;
 
 use crate::record::Record;
+use crate::upstream::Reply;
 
 /// The bytes of an answer of our own.
 pub(crate) type Own = http_body_util::Full<Bytes>;
@@ -30,7 +30,7 @@ enum Source {
 }
 
 struct Passed {
-    body: abide::layer::Body<Incoming>,
+    body: abide::layer::Body<Reply>,
     idle: Duration,
     /// Runs while nothing comes.
     still: Option<Pin<Box<Sleep>>>,
@@ -57,11 +57,7 @@ impl Answer {
     }
 
     /// A provider's; `idle` bounds how long it may stand still.
-    pub(crate) fn passed(
-        body: abide::layer::Body<Incoming>,
-        idle: Duration,
-        record: Record,
-    ) -> Self {
+    pub(crate) fn passed(body: abide::layer::Body<Reply>, idle: Duration, record: Record) -> Self {
         Self {
             source: Source::Passed(Passed {
                 body,

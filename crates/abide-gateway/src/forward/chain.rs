@@ -22,6 +22,7 @@ use crate::body::{Answer, Outgoing};
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
 use crate::route::{Chain, Route};
+use crate::upstream::Reply;
 
 const PROVIDER: HeaderName = HeaderName::from_static("abide-provider");
 const DEGRADED: HeaderName = HeaderName::from_static("abide-degraded");
@@ -156,7 +157,7 @@ fn head_came_before(gateway: &Gateway, headers: &http::HeaderMap) -> bool {
 
 /// Reads an answer that is not the last word, so that its pass is given back.
 async fn put_by(
-    response: Response<abide::layer::Body<Incoming>>,
+    response: Response<abide::layer::Body<Reply>>,
     route: &Arc<Route>,
     idle: Duration,
 ) -> End {

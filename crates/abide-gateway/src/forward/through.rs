@@ -11,7 +11,6 @@ use http::header::{
 };
 use http::{Request, Response};
 use hyper::body::Incoming;
-use tower_service::Service as _;
 
 use super::upgrade::Upgrade;
 use super::wish::{PREFERENCE_APPLIED, Wish};
@@ -21,7 +20,7 @@ use crate::body::{Answer, Outgoing};
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
 use crate::route::{Route, rewrite};
-use crate::upstream::Failure;
+use crate::upstream::{Failure, Reply};
 
 const ATTEMPTS: HeaderName = HeaderName::from_static("abide-attempts");
 const WAITED: HeaderName = HeaderName::from_static("abide-waited");
@@ -40,7 +39,7 @@ pub(super) struct Asked {
 }
 
 /// What came of it.
-pub(super) type Came = Result<Response<abide::layer::Body<Incoming>>, Error<Failure>>;
+pub(super) type Came = Result<Response<abide::layer::Body<Reply>>, Error<Failure>>;
 
 /// Sends it through its gates to its provider, and hands the answer back.
 pub(super) async fn send(
@@ -56,7 +55,7 @@ pub(super) async fn send(
         mut record,
         rewrites,
     } = asked;
-    record.is_for(gateway.meters().of(&route.name));
+    record.is_for(route.meter(gateway.meters()));
     let upgrade = Upgrade::of(&mut request);
     let (mut parts, body) = request.into_parts();
     if head::came_before(&parts.headers, gateway.pseudonym()) {
@@ -102,12 +101,12 @@ pub(super) fn hand_on(gateway: &Gateway, peer: &Peer, headers: &mut HeaderMap) {
 }
 
 /// Sends a request whose head is made, as its caller wishes.
-pub(super) async fn exchange(
+pub(super) fn exchange(
     ways: &Ways,
     route: &Route,
     mut request: Request<Outgoing>,
     wish: &Wish,
-) -> Came {
+) -> impl Future<Output = Came> + use<> {
     if let Some((name, value)) = &route.credential {
         request.headers_mut().insert(name, value.clone());
     }
@@ -118,11 +117,10 @@ pub(super) async fn exchange(
         options.patience = Some(wait);
         options.deadline = Some(wait.saturating_add(BEYOND_PATIENCE));
     }
-    request.extensions_mut().insert(options);
     *request.version_mut() = http::Version::HTTP_11;
     let mut way = ways.to(route);
     // The way is always ready: what it waits for it waits for in its future.
-    way.call(request).await
+    way.call_with(request, options)
 }
 
 /// Where an answer goes.
@@ -138,7 +136,7 @@ pub(super) struct Back<'a> {
 pub(super) fn passed(
     gateway: &Arc<Gateway>,
     route: &Route,
-    response: Response<abide::layer::Body<Incoming>>,
+    response: Response<abide::layer::Body<Reply>>,
     back: Back<'_>,
     mut record: Record,
 ) -> Response<Answer> {
@@ -165,7 +163,7 @@ pub(super) fn passed(
         headers.insert(RETRY_AFTER, seconds.into());
     }
     headers.append(VIA, gateway.via().clone());
-    headers.insert(ATTEMPTS, attempts.into());
+    headers.insert(ATTEMPTS, count(attempts));
     headers.insert(WAITED, seconds(waited));
     if let Some(applied) = back.wish.applied() {
         headers.append(PREFERENCE_APPLIED, applied);
@@ -195,11 +193,22 @@ pub(super) fn failed(
     }
 }
 
+/// Nearly every request is sent once.
+fn count(attempts: u32) -> HeaderValue {
+    match attempts {
+        1 => HeaderValue::from_static("1"),
+        attempts => attempts.into(),
+    }
+}
+
 /// Seconds, to the millisecond.
 fn seconds(waited: Duration) -> HeaderValue {
     if waited.is_zero() {
         return HeaderValue::from_static("0");
     }
-    let text = format!("{:.3}", waited.as_secs_f64());
+    let millis = waited
+        .saturating_add(Duration::from_micros(500))
+        .as_millis();
+    let text = format!("{}.{:03}", millis / 1000, millis % 1000);
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("0"))
 }

@@ -3,13 +3,16 @@
 mod address;
 mod connect;
 mod failure;
+mod idle;
+mod plain;
+mod reply;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Request, Response};
-use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
@@ -17,8 +20,11 @@ use tower_service::Service;
 pub(crate) use self::address::Reach;
 pub(crate) use self::connect::dial;
 pub(crate) use self::failure::{Failure, Forbidden, read};
+use self::plain::Plain;
+pub(crate) use self::reply::Reply;
 
 use crate::body::Outgoing;
+use crate::bounds::{Bound, Bounds};
 use crate::settings::{Limits, Transport};
 
 /// The connections to providers of one worker. They stay on its thread: handing a wake-up from one
@@ -29,8 +35,9 @@ pub(crate) struct Upstream {
 }
 
 struct Inner {
+    plain: Plain,
     client: legacy::Client<connect::Connector, Outgoing>,
-    head: Duration,
+    head: Bounds,
 }
 
 impl Upstream {
@@ -41,27 +48,57 @@ impl Upstream {
         reach: Reach,
         transport: &Transport,
     ) -> Result<Self, rustls::Error> {
+        let connector = connect::connector(limits, reach, transport)?;
+        let plain = Plain::new(connector.clone(), limits);
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits.pool_idle)
             .pool_max_idle_per_host(limits.pool_size)
             .timer(TokioTimer::new())
-            .build(connect::connector(limits, reach, transport)?);
+            .build(connector);
         Ok(Self {
             inner: Arc::new(Inner {
+                plain,
                 client,
-                head: limits.head,
+                head: Bounds::new(limits.head),
             }),
         })
     }
 }
 
 /// An exchange under way.
-pub(crate) type Sending =
-    std::pin::Pin<Box<dyn Future<Output = Result<Response<Incoming>, Failure>> + Send>>;
+pub(crate) struct Sending {
+    answer: Answering,
+    head: Bound,
+    within: Duration,
+}
+
+enum Answering {
+    Plain(plain::Sending),
+    Other(legacy::ResponseFuture),
+}
+
+impl Future for Sending {
+    type Output = Result<Response<Reply>, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = match &mut self.answer {
+            Answering::Plain(answer) => Pin::new(answer).poll(cx),
+            Answering::Other(answer) => Pin::new(answer).poll(cx).map(|answer| match answer {
+                Ok(answer) => Ok(answer.map(Reply::of)),
+                Err(e) => Err(Failure::Exchange(e)),
+            }),
+        };
+        if answer.is_ready() {
+            return answer;
+        }
+        let late = self.head.poll_over(cx);
+        late.map(|()| Err(Failure::Late(self.within)))
+    }
+}
 
 impl Service<Request<Outgoing>> for Upstream {
-    type Response = Response<Incoming>;
+    type Response = Response<Reply>;
     type Error = Failure;
     type Future = Sending;
 
@@ -70,14 +107,13 @@ impl Service<Request<Outgoing>> for Upstream {
     }
 
     fn call(&mut self, request: Request<Outgoing>) -> Sending {
-        let head = self.inner.head;
-        let answer = self.inner.client.request(request);
-        Box::pin(async move {
-            match tokio::time::timeout(head, answer).await {
-                Ok(Ok(response)) => Ok(response),
-                Ok(Err(e)) => Err(Failure::Exchange(e)),
-                Err(_) => Err(Failure::Late(head)),
-            }
-        })
+        Sending {
+            answer: match Plain::takes(&request) {
+                true => Answering::Plain(self.inner.plain.send(request)),
+                false => Answering::Other(self.inner.client.request(request)),
+            },
+            head: self.inner.head.one(),
+            within: self.inner.head.length(),
+        }
     }
 }
