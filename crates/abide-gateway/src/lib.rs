@@ -8,6 +8,7 @@
 mod access;
 mod answer;
 mod body;
+mod bounds;
 mod door;
 mod forward;
 mod front;

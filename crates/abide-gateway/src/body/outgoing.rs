@@ -15,8 +15,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use abide::layer::Repeat;
-use bytes::Bytes;
-use http::{HeaderMap, Request};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, Request};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
@@ -276,11 +276,29 @@ impl fmt::Debug for Outgoing {
     }
 }
 
-/// Copies requests whose body is remembered.
+/// Lets go of the buffer that a head was read into, of which its values are pieces: it is many times
+/// as large.
+fn compact(headers: &mut HeaderMap) {
+    let size = headers.values().map(HeaderValue::len).sum();
+    let mut all = BytesMut::with_capacity(size);
+    for value in headers.values_mut() {
+        all.extend_from_slice(value.as_bytes());
+        if let Ok(mut same) = HeaderValue::from_maybe_shared(all.split().freeze()) {
+            same.set_sensitive(value.is_sensitive());
+            *value = same;
+        }
+    }
+}
+
+/// Copies requests whose body is remembered. Extensions are left out: nothing below looks at them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copies;
 
 impl Repeat<Outgoing> for Copies {
+    fn waits(&self, request: &mut Request<Outgoing>) {
+        compact(request.headers_mut());
+    }
+
     fn copy(&self, request: &Request<Outgoing>) -> Option<Request<Outgoing>> {
         let body = match request.body() {
             Outgoing::Empty => Outgoing::Empty,
@@ -295,7 +313,6 @@ impl Repeat<Outgoing> for Copies {
         copy.uri_mut().clone_from(request.uri());
         *copy.version_mut() = request.version();
         copy.headers_mut().clone_from(request.headers());
-        *copy.extensions_mut() = request.extensions().clone();
         Some(copy)
     }
 

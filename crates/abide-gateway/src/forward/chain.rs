@@ -25,6 +25,7 @@ use crate::door::Peer;
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
 use crate::route::{Chain, Front, Route};
+use crate::upstream::Reply;
 use crate::via::came_before;
 
 const PROVIDER: HeaderName = HeaderName::from_static("abide-provider");
@@ -180,7 +181,7 @@ pub(super) async fn ask(
 
 /// Reads an answer that is not the last word, so that its pass is given back.
 async fn put_by(
-    response: Response<abide::layer::Body<Incoming>>,
+    response: Response<abide::layer::Body<Reply>>,
     route: &Arc<Route>,
     idle: Duration,
 ) -> End {

@@ -46,7 +46,7 @@ pub(crate) async fn forward(
         || request.method() == Method::CONNECT;
     // A path of another host that looks like ours is the other host's.
     if !proxied && inside::is_asked(gateway, &request) {
-        let (answer, outcome) = inside::answer(gateway, peer, request).await;
+        let (answer, outcome) = Box::pin(inside::answer(gateway, peer, request)).await;
         return plain(answer, outcome, record);
     }
     if peer.place.faces == Faces::Admin {
@@ -64,11 +64,12 @@ pub(crate) async fn forward(
         return own(gateway, *problem, Outcome::Denied, record);
     }
     if request.method() == Method::CONNECT {
-        return tunnel::open(gateway, peer, request, record).await;
+        return Box::pin(tunnel::open(gateway, peer, request, record)).await;
     }
     if !proxied && let Some(found) = by_chain(gateway, &request) {
         return match found {
-            Ok(asked) => chain::ask(gateway, ways, peer, request, asked, record).await,
+            // Apart: every request that waits would take the room of what only chains need.
+            Ok(asked) => Box::pin(chain::ask(gateway, ways, peer, request, asked, record)).await,
             Err(problem) => own(gateway, *problem, Outcome::Denied, record),
         };
     }
@@ -153,16 +154,12 @@ fn by_proxy(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
         .build();
     let base = front.ok().and_then(|front| Base::of(&front).ok());
     let base = base.ok_or_else(|| Box::new(denied::bad_path()))?;
-    let route = Route {
-        name: listed.provider.into(),
-        base,
-        way: match listed.configured {
-            true => Way::Named,
-            false => Way::Public,
-        },
-        credential: None,
-        path_is_secret: listed.path_is_secret,
+    let way = match listed.configured {
+        true => Way::Named,
+        false => Way::Public,
     };
+    let mut route = Route::new(listed.provider.into(), base, way, None);
+    route.path_is_secret = listed.path_is_secret;
     Ok((Arc::new(route), uri.clone()))
 }
 

@@ -12,7 +12,6 @@ use http::header::{
 use http::response::Parts;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
-use tower_service::Service as _;
 
 use super::upgrade::Upgrade;
 use super::wish::{PREFERENCE_APPLIED, Wish};
@@ -23,7 +22,7 @@ use crate::door::Peer;
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
 use crate::route::{Front, Route, rewrite};
-use crate::upstream::Failure;
+use crate::upstream::{Failure, Reply};
 use crate::via::came_before;
 
 const ATTEMPTS: HeaderName = HeaderName::from_static("abide-attempts");
@@ -41,7 +40,7 @@ pub(super) struct Asked {
 }
 
 /// What came of it.
-pub(super) type Came = Result<Response<abide::layer::Body<Incoming>>, Error<Failure>>;
+pub(super) type Came = Result<Response<abide::layer::Body<Reply>>, Error<Failure>>;
 
 /// Sends it through its gates to its provider, and hands the answer back.
 pub(super) async fn send(
@@ -57,7 +56,7 @@ pub(super) async fn send(
         mut record,
         front,
     } = asked;
-    record.is_for(gateway.meters().of(&route.name));
+    record.is_for(route.meter(gateway.meters()));
     if route.path_is_secret {
         record.shows(&gateway.governor().shown_path(&to));
     }
@@ -143,12 +142,12 @@ pub(super) fn hand_on(gateway: &Gateway, peer: &Peer, headers: &mut HeaderMap) {
 }
 
 /// Sends a request whose head is made, as its caller wishes.
-pub(super) async fn exchange(
+pub(super) fn exchange(
     ways: &Ways,
     route: &Route,
     mut request: Request<Outgoing>,
     wish: &Wish,
-) -> Came {
+) -> impl Future<Output = Came> + use<> {
     if let Some((name, value)) = &route.credential {
         request.headers_mut().insert(name, value.clone());
     }
@@ -157,11 +156,10 @@ pub(super) async fn exchange(
     options.fair = wish.fair;
     options.patience = wish.wait;
     options.streams = request.body().streams();
-    request.extensions_mut().insert(options);
     *request.version_mut() = http::Version::HTTP_11;
     let mut way = ways.to(route);
     // The way is always ready: what it waits for it waits for in its future.
-    way.call(request).await
+    way.call_with(request, options)
 }
 
 /// Where an answer goes.
@@ -177,7 +175,7 @@ pub(super) struct Back<'a> {
 pub(super) fn passed(
     gateway: &Arc<Gateway>,
     route: &Route,
-    response: Response<abide::layer::Body<Incoming>>,
+    response: Response<abide::layer::Body<Reply>>,
     back: Back<'_>,
     mut record: Record,
 ) -> Response<Answer> {
@@ -225,7 +223,7 @@ pub(super) fn dress(
         headers.insert(RETRY_AFTER, seconds.into());
     }
     headers.append(VIA, gateway.via().clone());
-    headers.insert(ATTEMPTS, attempts.into());
+    headers.insert(ATTEMPTS, count(attempts));
     headers.insert(WAITED, seconds(waited));
     if let Some(applied) = back.wish.applied() {
         headers.append(PREFERENCE_APPLIED, applied);
@@ -250,11 +248,22 @@ pub(super) fn failed(
     }
 }
 
+/// Nearly every request is sent once.
+fn count(attempts: u32) -> HeaderValue {
+    match attempts {
+        1 => HeaderValue::from_static("1"),
+        attempts => attempts.into(),
+    }
+}
+
 /// Seconds, to the millisecond.
 fn seconds(waited: Duration) -> HeaderValue {
     if waited.is_zero() {
         return HeaderValue::from_static("0");
     }
-    let text = format!("{:.3}", waited.as_secs_f64());
+    let millis = waited
+        .saturating_add(Duration::from_micros(500))
+        .as_millis();
+    let text = format!("{}.{:03}", millis / 1000, millis % 1000);
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("0"))
 }

@@ -126,7 +126,10 @@ impl Drop for Record {
         }
         let log = &self.books.log;
         if log.wants(self.outcome) {
-            log.write(|out, format| line::write(out, format, self, took));
+            let at = self.books.clock.wall();
+            log.write(at, |out, format, at| {
+                line::write(out, format, self, (at, took));
+            });
         }
     }
 }

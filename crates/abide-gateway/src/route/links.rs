@@ -107,13 +107,8 @@ mod tests {
     use crate::route::{Base, Way};
 
     fn route(base: &str) -> Route {
-        Route {
-            name: "shop".into(),
-            base: Base::of(&base.parse().unwrap()).unwrap(),
-            way: Way::Named,
-            credential: None,
-            path_is_secret: false,
-        }
+        let base = Base::of(&base.parse().unwrap()).unwrap();
+        Route::new("shop".into(), base, Way::Named, None)
     }
 
     const TO: &str = "http://127.0.0.1:4180/shop";

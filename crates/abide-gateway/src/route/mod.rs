@@ -9,7 +9,7 @@ mod chain;
 mod links;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use abide::profile::{Catalogue, Host, Profile};
 use http::{HeaderName, HeaderValue, Uri};
@@ -19,6 +19,7 @@ pub use self::base::BadBase;
 pub(crate) use self::base::Base;
 pub(crate) use self::chain::Chain;
 pub(crate) use self::links::{Front, rewrite};
+use crate::record::{Meters, Provider};
 use crate::settings::{ChainRoute, Upstream};
 
 /// A provider that can be asked.
@@ -34,6 +35,31 @@ pub(crate) struct Route {
     pub(crate) credential: Option<(HeaderName, HeaderValue)>,
     /// Callers write a credential into its paths: they are not shown as they are.
     pub(crate) path_is_secret: bool,
+    /// Its figures, once somebody asked for it: looked up by name they cost as much as the route.
+    meter: OnceLock<Arc<Provider>>,
+}
+
+impl Route {
+    pub(crate) const fn new(
+        name: Box<str>,
+        base: Base,
+        way: Way,
+        credential: Option<(HeaderName, HeaderValue)>,
+    ) -> Self {
+        Self {
+            name,
+            base,
+            way,
+            credential,
+            path_is_secret: false,
+            meter: OnceLock::new(),
+        }
+    }
+
+    /// Its figures among all.
+    pub(crate) fn meter(&self, all: &Meters) -> Arc<Provider> {
+        Arc::clone(self.meter.get_or_init(|| all.of(&self.name)))
+    }
 }
 
 /// How a provider is reached.
@@ -87,16 +113,13 @@ impl Routes {
         for upstream in upstreams {
             let name: Box<str> = upstream.provider.as_str().into();
             let base = Base::of(&upstream.base).map_err(|e| (upstream.provider.clone(), e))?;
-            let route = Route {
-                name: name.clone(),
-                base,
-                way: match upstream.transport.is_plain() {
-                    true => Way::Named,
-                    false => Way::Own,
-                },
-                credential: upstream.credential.clone(),
-                path_is_secret: path_is_secret(&upstream.base),
+            let way = match upstream.transport.is_plain() {
+                true => Way::Named,
+                false => Way::Own,
             };
+            let credential = upstream.credential.clone();
+            let mut route = Route::new(name.clone(), base, way, credential);
+            route.path_is_secret = path_is_secret(&upstream.base);
             let route = Arc::new(route);
             for alias in &upstream.aliases {
                 aliases.insert(alias.clone(), Arc::clone(&route));
@@ -170,13 +193,10 @@ impl Routes {
         };
         let uri: Result<Uri, _> = format!("https://{authority}/").parse();
         let base = uri.ok().and_then(|uri| Base::of(&uri).ok());
-        let route = Arc::new(Route {
-            name: name.into(),
-            base: base.ok_or(NoRoute::Unknown)?,
-            way: Way::Public,
-            credential: None,
-            path_is_secret: profile.told().credential.segment.is_some(),
-        });
+        let base = base.ok_or(NoRoute::Unknown)?;
+        let mut route = Route::new(name.into(), base, Way::Public, None);
+        route.path_is_secret = profile.told().credential.segment.is_some();
+        let route = Arc::new(route);
         let mut known = self.known.write();
         if known.len() < KNOWN {
             known.insert(name.into(), Arc::clone(&route));

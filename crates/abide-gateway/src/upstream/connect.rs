@@ -3,14 +3,16 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Uri;
+use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
@@ -19,13 +21,12 @@ use super::address::Reach;
 use super::failure::Forbidden;
 use crate::settings::{Limits, Transport};
 
-/// Makes connections to providers.
-pub(crate) type Connector = Within<HttpsConnector<Guarded>>;
-
-/// Bounds a connection as a whole: its name, its address and its TLS.
-#[derive(Clone, Debug)]
-pub(crate) struct Within<C> {
-    inner: C,
+/// Makes connections to providers, each bounded as a whole: its name, its address and its TLS. The
+/// client copies it for every request, and hardly ever uses the copy: so there is one, and copies
+/// point to it.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    inner: Arc<HttpsConnector<Guarded>>,
     within: Duration,
 }
 
@@ -34,20 +35,19 @@ type Bounded<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-impl<C> Service<Uri> for Within<C>
-where
-    C: Service<Uri, Error: Into<BoxError>, Future: Send + 'static>,
-{
-    type Response = C::Response;
+impl Service<Uri> for Connector {
+    type Response = <HttpsConnector<Guarded> as Service<Uri>>::Response;
     type Error = BoxError;
-    type Future = Bounded<C::Response>;
+    type Future = Bounded<Self::Response>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx).map_err(Into::into)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        // Names are resolved and sockets made without waiting for leave to begin.
+        Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, to: Uri) -> Bounded<C::Response> {
-        let connecting = tokio::time::timeout(self.within, self.inner.call(to));
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let mut inner = HttpsConnector::clone(&self.inner);
+        let connecting = tokio::time::timeout(self.within, inner.call(to));
         Box::pin(async move {
             match connecting.await {
                 Ok(connected) => connected.map_err(Into::into),
@@ -87,8 +87,8 @@ pub(crate) fn connector(
             reach,
             proxy: transport.proxy.clone(),
         });
-    Ok(Within {
-        inner: connector,
+    Ok(Connector {
+        inner: Arc::new(connector),
         within: limits.connect,
     })
 }
@@ -103,10 +103,10 @@ pub(crate) struct Guarded {
 }
 
 /// A connection under way.
-type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<TcpStream>, io::Error>> + Send>>;
+type Connecting = Pin<Box<dyn Future<Output = Result<Quiet, io::Error>> + Send>>;
 
 impl Service<Uri> for Guarded {
-    type Response = TokioIo<TcpStream>;
+    type Response = Quiet;
     type Error = io::Error;
     type Future = Connecting;
 
@@ -117,7 +117,10 @@ impl Service<Uri> for Guarded {
     fn call(&mut self, to: Uri) -> Connecting {
         if let Some(proxy) = &self.proxy {
             let mut tunnel = Tunnel::new(proxy.clone(), self.http.clone());
-            return Box::pin(async move { tunnel.call(to).await.map_err(io::Error::other) });
+            return Box::pin(async move {
+                let socket = tunnel.call(to).await;
+                socket.map(Quiet).map_err(io::Error::other)
+            });
         }
         let host = to.host().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -127,7 +130,58 @@ impl Service<Uri> for Guarded {
             return Box::pin(async move { Err(io::Error::other(Forbidden(address))) });
         }
         let connecting = self.http.call(to);
-        Box::pin(async move { connecting.await.map_err(io::Error::other) })
+        Box::pin(async move { connecting.await.map(Quiet).map_err(io::Error::other) })
+    }
+}
+
+/// A socket that tells nothing of its addresses: what it told would be put into the extensions of
+/// every answer, and nobody asks.
+#[derive(Debug)]
+pub(crate) struct Quiet(TokioIo<TcpStream>);
+
+impl Connection for Quiet {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl Read for Quiet {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl Write for Quiet {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }
 

@@ -3,14 +3,16 @@
 mod address;
 mod connect;
 mod failure;
+mod idle;
+mod plain;
+mod reply;
 
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use http::{Request, Response};
-use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
@@ -18,8 +20,11 @@ use tower_service::Service;
 pub(crate) use self::address::Reach;
 pub(crate) use self::connect::dial;
 pub(crate) use self::failure::{Failure, Forbidden, read};
+use self::plain::Plain;
+pub(crate) use self::reply::Reply;
 
 use crate::body::Outgoing;
+use crate::bounds::{Bound, Bounds};
 use crate::settings::{Limits, Transport};
 
 /// The connections to providers of one worker. They stay on its thread: handing a wake-up from one
@@ -30,8 +35,9 @@ pub(crate) struct Upstream {
 }
 
 struct Inner {
+    plain: Plain,
     client: legacy::Client<connect::Connector, Outgoing>,
-    head: Duration,
+    head: Bounds,
 }
 
 impl Upstream {
@@ -42,27 +48,70 @@ impl Upstream {
         reach: Reach,
         transport: &Transport,
     ) -> Result<Self, rustls::Error> {
+        let connector = connect::connector(limits, reach, transport)?;
+        let plain = Plain::new(connector.clone(), limits);
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits.pool_idle)
             .pool_max_idle_per_host(limits.pool_size)
             .timer(TokioTimer::new())
-            .build(connect::connector(limits, reach, transport)?);
+            .build(connector);
         Ok(Self {
             inner: Arc::new(Inner {
+                plain,
                 client,
-                head: limits.head,
+                head: Bounds::new(limits.head),
             }),
         })
     }
 }
 
 /// An exchange under way.
-pub(crate) type Sending =
-    std::pin::Pin<Box<dyn Future<Output = Result<Response<Incoming>, Failure>> + Send>>;
+pub(crate) struct Sending {
+    answer: Answering,
+    head: Bound,
+    bounds: Bounds,
+    /// What went by of a large body, and how much of that when it was looked at last.
+    gone_by: Option<(Arc<AtomicU64>, u64)>,
+}
+
+enum Answering {
+    Plain(plain::Sending),
+    Other(legacy::ResponseFuture),
+}
+
+impl Future for Sending {
+    type Output = Result<Response<Reply>, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = match &mut self.answer {
+            Answering::Plain(answer) => Pin::new(answer).poll(cx),
+            Answering::Other(answer) => Pin::new(answer).poll(cx).map(|answer| match answer {
+                Ok(answer) => Ok(answer.map(Reply::of)),
+                Err(e) => Err(Failure::Exchange(e)),
+            }),
+        };
+        if answer.is_ready() {
+            return answer;
+        }
+        while self.head.poll_over(cx).is_ready() {
+            // While a large body goes by, nobody can answer yet.
+            let now = self
+                .gone_by
+                .as_ref()
+                .map(|(all, _)| all.load(Ordering::Relaxed));
+            match (&mut self.gone_by, now) {
+                (Some((_, before)), Some(now)) if *before != now => *before = now,
+                _ => return Poll::Ready(Err(Failure::Late(self.bounds.length()))),
+            }
+            self.head = self.bounds.one();
+        }
+        Poll::Pending
+    }
+}
 
 impl Service<Request<Outgoing>> for Upstream {
-    type Response = Response<Incoming>;
+    type Response = Response<Reply>;
     type Error = Failure;
     type Future = Sending;
 
@@ -71,24 +120,14 @@ impl Service<Request<Outgoing>> for Upstream {
     }
 
     fn call(&mut self, request: Request<Outgoing>) -> Sending {
-        let head = self.inner.head;
-        let gone_by = request.body().gone_by();
-        let mut answer = self.inner.client.request(request);
-        Box::pin(async move {
-            let mut before = 0;
-            loop {
-                match tokio::time::timeout(head, &mut answer).await {
-                    Ok(Ok(response)) => return Ok(response),
-                    Ok(Err(e)) => return Err(Failure::Exchange(e)),
-                    Err(_) => {}
-                }
-                // While a large body goes by, nobody can answer yet.
-                let now = gone_by.as_ref().map_or(0, |n| n.load(Ordering::Relaxed));
-                if now == before {
-                    return Err(Failure::Late(head));
-                }
-                before = now;
-            }
-        })
+        Sending {
+            gone_by: request.body().gone_by().map(|all| (all, 0)),
+            answer: match Plain::takes(&request) {
+                true => Answering::Plain(self.inner.plain.send(request)),
+                false => Answering::Other(self.inner.client.request(request)),
+            },
+            head: self.inner.head.one(),
+            bounds: self.inner.head.clone(),
+        }
     }
 }

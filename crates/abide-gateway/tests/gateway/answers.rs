@@ -1,6 +1,6 @@
 //! What callers are told: the provider's words as they are, and the gateway's own with a time and a cause.
 
-use crate::rig::{Gate, Message, Peer, now, ok, reply, secs, shop};
+use crate::rig::{Gate, Message, Peer, now, reply, secs, shop};
 
 fn problem(got: &Message) -> serde_json::Value {
     assert_eq!(got.header("content-type"), Some("application/problem+json"));
