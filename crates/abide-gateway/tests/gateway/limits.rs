@@ -11,11 +11,11 @@ fn gw_a_head_that_drips_ends() {
     let peer = Peer::well();
     let gate = Gate::changed(&shop(peer.at, ""), |s| s.limits.head_read = ms(300));
     let mut caller = gate.caller();
-    caller.send("GET /shop/x HTTP/1.1\r\nHost: a\r\nX-One: 1\r\n");
+    caller.send("GET /shop/x HTTP/1.1\r\nHost: localhost\r\nX-One: 1\r\n");
     caller.wire.rest();
     // One that sends a field now and then is no faster.
     let mut caller = gate.caller();
-    caller.send("GET /shop/x HTTP/1.1\r\nHost: a\r\n");
+    caller.send("GET /shop/x HTTP/1.1\r\nHost: localhost\r\n");
     let mut sender = caller.wire.socket.try_clone().unwrap();
     let dripping = aside(move || {
         use std::io::Write as _;
@@ -128,10 +128,10 @@ fn gw_heads_are_bounded() {
     let gate = Gate::changed(&shop(peer.at, ""), |s| s.limits.head_size = 8 * 1024);
     let large = "x".repeat(16 * 1024);
     for head in [
-        format!("GET /shop/{large} HTTP/1.1\r\nHost: a\r\n\r\n"),
-        format!("GET /shop/x HTTP/1.1\r\nHost: a\r\nX: {large}\r\n\r\n"),
+        format!("GET /shop/{large} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+        format!("GET /shop/x HTTP/1.1\r\nHost: localhost\r\nX: {large}\r\n\r\n"),
         format!(
-            "GET /shop/x HTTP/1.1\r\nHost: a\r\n{}\r\n",
+            "GET /shop/x HTTP/1.1\r\nHost: localhost\r\n{}\r\n",
             "X: y\r\n".repeat(5_000)
         ),
     ] {
@@ -163,12 +163,16 @@ fn gw_one_address_has_so_many_connections() {
         assert_eq!(caller.answer().status(), 200);
     }
     let mut third = gate.caller();
-    let _ = third.wire.send("GET /shop/x HTTP/1.1\r\nHost: a\r\n\r\n");
+    let _ = third
+        .wire
+        .send("GET /shop/x HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(third.answered(false).is_none());
     kept.pop();
     until("a place is free again", || {
         let mut caller = gate.caller();
-        let _ = caller.wire.send("GET /shop/x HTTP/1.1\r\nHost: a\r\n\r\n");
+        let _ = caller
+            .wire
+            .send("GET /shop/x HTTP/1.1\r\nHost: localhost\r\n\r\n");
         caller.answered(false).is_some_and(|a| a.status() == 200)
     });
 }

@@ -51,6 +51,8 @@ fn runtime() -> tokio::runtime::Runtime {
 #[test]
 fn gw_two_thousand_wait_at_one_hold_and_all_are_served() {
     allow_many();
+    // A limit that was named is not enough: a first request that is refused teaches its account's gate a
+    // pace of one in so long a wait, which is not what is tested here.
     let peer = Peer::refusing_once(8);
     let gate = Gate::with(
         &peer,

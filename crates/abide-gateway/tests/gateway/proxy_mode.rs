@@ -143,7 +143,7 @@ fn gw_a_tunnel_that_cannot_be_opened_says_why() {
     );
     for bad in ["CONNECT 127.0.0.1", "CONNECT /x"] {
         let mut caller = gate.caller();
-        caller.send(format!("{bad} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        caller.send(format!("{bad} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
         assert!(
             caller.answered(false).is_none_or(|a| a.status() == 400),
             "{bad}"

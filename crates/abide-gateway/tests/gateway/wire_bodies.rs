@@ -252,7 +252,7 @@ fn gw_a_caller_of_http_1_0_is_answered_as_it_reads() {
         .to_owned()]);
     let gate = Gate::before(&peer);
     let mut caller = gate.caller();
-    caller.send("GET /shop/x HTTP/1.0\r\n\r\n");
+    caller.send("GET /shop/x HTTP/1.0\r\nHost: localhost\r\n\r\n");
     let reading = aside(move || {
         let mut caller = caller;
         let got = caller.answer();
