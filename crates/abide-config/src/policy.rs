@@ -279,10 +279,6 @@ pub struct FetchPolicy {
     pub contact: Option<String>,
 }
 
-/// What a call through the gateway may take beyond its patience: a minute is longer than nearly
-/// every answer, and nobody hangs for ever.
-const BEYOND_PATIENCE: Duration = Duration::from_secs(60);
-
 impl Config {
     fn view<'a>(&'a self, of: Use, provider: Option<&'a str>) -> View<'a> {
         View {
@@ -312,7 +308,9 @@ impl Config {
         v.put("body.replay", &mut p.body_replay);
         p.deadline = v.get("deadline");
         if of == Use::Gateway && p.deadline.is_none() && self.says_nothing(provider, "deadline") {
-            p.deadline = Some(p.patience.saturating_add(BEYOND_PATIENCE));
+            // So that what bounds a connection and an answer decides.
+            let told = self.gateway();
+            p.beyond = Some(told.connect.saturating_add(told.head));
         }
         if v.is("retry.write", "refused-only") {
             p.write = WriteRepeat::RefusedOnly;

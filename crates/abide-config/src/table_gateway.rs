@@ -57,6 +57,13 @@ pub const GATEWAY: &[Knob] = &[
          other could be a web page's own, pointed here.",
     ),
     knob(
+        "gateway.origins",
+        Kind::Texts,
+        "",
+        "Web pages that may use it without a token, as http://localhost:3000: any other page that is \
+         open on this machine could send what its user may.",
+    ),
+    knob(
         "gateway.client_token",
         Kind::TextOr,
         "none",

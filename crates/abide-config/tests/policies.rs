@@ -284,7 +284,11 @@ fn a_provider_is_rehearsed_or_observed_where_its_section_says_so() {
 #[test]
 fn a_call_through_the_gateway_ends_where_nobody_bounds_it() {
     let config = Config::load(None, [], []).unwrap();
-    let deadline = |of| config.call(of, None).deadline;
+    let deadline = |of| config.call(of, None).bound();
     assert_eq!(deadline(Use::Call), None);
-    assert_eq!(deadline(Use::Gateway), Some(Duration::from_secs(90)));
+    // Its patience, a connection and an answer.
+    assert_eq!(
+        deadline(Use::Gateway),
+        Some(Duration::from_secs(30 + 10 + 120))
+    );
 }

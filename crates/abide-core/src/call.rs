@@ -78,6 +78,10 @@ pub struct CallPolicy {
     pub wait_max: Option<Duration>,
     /// Everything up to the final head. Default none.
     pub deadline: Option<Duration>,
+    /// What everything up to the final head may take beyond the patience, where there is no
+    /// deadline. Default none; a server has one, since its callers may change their patience, and
+    /// nobody is to hang for ever.
+    pub beyond: Option<Duration>,
     /// Whether writes may be repeated.
     pub write: WriteRepeat,
     /// Which waiting uses patience up.
@@ -99,11 +103,23 @@ impl Default for CallPolicy {
             patience: Duration::from_secs(30),
             wait_max: None,
             deadline: None,
+            beyond: None,
             write: WriteRepeat::Never,
             queueing: Queueing::Counts,
             wait_for_budget: false,
             body_replay: 64 * 1024,
             defer: false,
+        }
+    }
+}
+
+impl CallPolicy {
+    /// The bound on everything up to the final head, if there is one.
+    pub const fn bound(&self) -> Option<Duration> {
+        match (self.deadline, self.beyond) {
+            (Some(deadline), _) => Some(deadline),
+            (None, Some(beyond)) => Some(self.patience.saturating_add(beyond)),
+            (None, None) => None,
         }
     }
 }
@@ -236,14 +252,13 @@ impl Call {
     }
 
     fn deadline(&self) -> Instant {
-        self.policy
-            .deadline
-            .map_or(Instant::FAR, |d| self.began.after(d))
+        let bound = self.policy.bound();
+        bound.map_or(Instant::FAR, |d| self.began.after(d))
     }
 
     /// The latest instant to send: at the deadline itself there is no time left for an answer.
     fn latest(&self) -> Instant {
-        match self.policy.deadline {
+        match self.policy.bound() {
             Some(_) => self.deadline().before(Duration::from_nanos(1)),
             None => Instant::FAR,
         }
@@ -251,12 +266,12 @@ impl Call {
 
     /// Whether there is a bound on everything.
     pub const fn has_deadline(&self) -> bool {
-        self.policy.deadline.is_some()
+        self.policy.bound().is_some()
     }
 
     /// How long an answer may be waited for; `None` without a bound.
     pub fn time_left(&self, now: Instant) -> Option<Duration> {
-        self.policy.deadline?;
+        self.policy.bound()?;
         Some(self.deadline().since(now))
     }
 
@@ -282,7 +297,7 @@ impl Call {
 
     /// The refusal, unsent, of a call that has no time left for an answer.
     pub fn late(&mut self, now: Instant) -> Option<Refusal> {
-        (self.policy.deadline.is_some() && self.deadline() <= now).then(|| {
+        (self.has_deadline() && self.deadline() <= now).then(|| {
             let mut r = Refusal::new(RefusalKind::DeadlineTooSoon, DecidedBy::Deadline);
             self.waited(now);
             self.complete(&mut r);
@@ -352,7 +367,7 @@ impl Call {
         self.waited(now);
         let deadline = self.deadline();
         let limit = now.after(self.policy.patience.saturating_sub(self.waited));
-        if self.policy.deadline.is_some()
+        if self.has_deadline()
             && deadline <= limit
             && matches!(refusal.kind, RefusalKind::Held | RefusalKind::QueueTooLong)
         {

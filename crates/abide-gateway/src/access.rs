@@ -29,6 +29,12 @@ impl Secret {
         fit.then(|| Self(text.into()))
     }
 
+    fn is_shown(&self, headers: &HeaderMap) -> bool {
+        let shown = headers.get(TOKEN).map(HeaderValue::as_bytes);
+        shown.is_some_and(|shown| self.is(shown))
+            || proxied(headers).is_some_and(|shown| self.is(&shown))
+    }
+
     /// Compares in a time that tells nothing of what is right.
     pub(crate) fn is(&self, told: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(told).into()
@@ -67,9 +73,12 @@ impl Access {
         let Some(token) = &self.token else {
             return peer.is_none();
         };
-        let shown = headers.get(TOKEN).map(HeaderValue::as_bytes);
-        shown.is_some_and(|shown| token.is(shown))
-            || proxied(headers).is_some_and(|shown| token.is(&shown))
+        token.is_shown(headers)
+    }
+
+    /// Whether a caller shows the token, which no web page knows.
+    pub(crate) fn is_shown(&self, headers: &HeaderMap) -> bool {
+        self.token.as_ref().is_some_and(|t| t.is_shown(headers))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::RandomState;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use abide::core::call::CallPolicy;
 use abide::layer::{By, Service};
@@ -59,6 +60,8 @@ pub struct Gateway {
     settings: Settings,
     routes: Routes,
     layer: Layer<Copies, By<fn(&Failure) -> Option<Read>>>,
+    /// How long a question to a chain may wait in all, where its caller does not say.
+    patience: Duration,
     /// Its name in `Via`, with a part that no other gateway has: loops are seen by it.
     pseudonym: String,
     via: HeaderValue,
@@ -132,6 +135,7 @@ impl Gateway {
             Arc::clone(governor.catalogue()),
             &settings.upstreams,
             &settings.chains,
+            |uri| governor.listed(uri).is_some_and(|l| l.path_is_secret),
         )
         .map_err(|(provider, what)| GatewayError::Base { provider, what })?;
         for chain in &settings.chains {
@@ -143,6 +147,7 @@ impl Gateway {
                 });
             }
         }
+        let patience = call.patience;
         let read: fn(&Failure) -> Option<Read> = read;
         let layer = Layer::new(governor.clone())
             .call(call)
@@ -152,6 +157,7 @@ impl Gateway {
             settings,
             routes,
             layer,
+            patience,
             pseudonym,
             via,
             lasting,
@@ -250,6 +256,10 @@ impl Gateway {
 
     pub(crate) fn life(&self) -> &Life {
         &self.lasting.life
+    }
+
+    pub(crate) const fn patience(&self) -> Duration {
+        self.patience
     }
 
     pub(crate) fn pseudonym(&self) -> &str {

@@ -21,6 +21,7 @@ mod serve;
 pub mod settings;
 mod tunnel;
 mod upstream;
+mod via;
 
 pub use access::{Access, Secret};
 pub use door::Listener;

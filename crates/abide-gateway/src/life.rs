@@ -3,7 +3,8 @@
 //! It says first that it is not ready, and keeps serving for a while, so that whoever sends it work
 //! looks elsewhere before the door closes. Then nothing new is accepted and what is on the wire is
 //! finished. Calls that still wait when the drain's limit is up are turned away with the time they
-//! could have been served, instead of being cut off.
+//! could have been served, instead of being cut off. What is on the wire has as long again; an answer
+//! that never ends must not keep holds and the log from being written.
 
 use std::fmt;
 
@@ -22,12 +23,19 @@ pub(crate) enum Phase {
     Leaving,
     /// It takes no new connections.
     Draining,
+    /// What is still under way is cut off.
+    Ended,
 }
 
 /// Waits until nothing new is accepted.
 pub(crate) async fn drains(phase: &mut watch::Receiver<Phase>) {
     // The other end is the gateway's own: it outlives whoever waits.
-    let _ = phase.wait_for(|p| *p == Phase::Draining).await;
+    let _ = phase.wait_for(|p| *p >= Phase::Draining).await;
+}
+
+/// Waits until nothing may go on.
+pub(crate) async fn ends(phase: &mut watch::Receiver<Phase>) {
+    let _ = phase.wait_for(|p| *p == Phase::Ended).await;
 }
 
 /// Whether the gateway takes work.

@@ -38,6 +38,21 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
+    /// Of a gate of which nobody has told anything.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            scope: Scope::Provider,
+            rung: None,
+            interval: None,
+            learned: None,
+            failures: 0,
+            last_success: None,
+            counts: Vec::new(),
+            holds: Vec::new(),
+            revision: 0,
+        }
+    }
+
     pub(crate) fn of(gate: StoredGate) -> (StoreKey, Self) {
         let mut kept = Self {
             scope: gate.scope,

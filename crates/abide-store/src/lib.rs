@@ -10,6 +10,7 @@
 //! lives with the store, so that a stolen state file names no credential.
 
 mod kept;
+pub mod lend;
 mod memory;
 mod note;
 mod record;

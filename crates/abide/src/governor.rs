@@ -1,5 +1,7 @@
 //! The shared handle to all providers of a process.
 
+#[cfg(feature = "layer")]
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ use crate::judging::Judging;
 use crate::place::Place;
 use crate::policies::{Policies, Treatment};
 use crate::providers::{Found, OTHERS, Shards};
+#[cfg(feature = "layer")]
+use crate::secrets::shown_path;
 use crate::shard::{Handle, Shard};
 use crate::shared::Shared;
 use crate::state::ProviderState;
@@ -46,6 +50,8 @@ pub struct Listed {
     pub configured: bool,
     /// Its configuration or the catalogue names it.
     pub named: bool,
+    /// Its credential is a part of its paths: show them as [`Governor::shown_path`] has them only.
+    pub path_is_secret: bool,
 }
 
 /// A gate that is closed now.
@@ -291,11 +297,43 @@ impl Governor {
             .as_ref()
             .is_some_and(|by| by(&host, port).is_some());
         let known = || shared.catalogue.find(&host, port, place.path).is_some();
+        let (provider, profile, _) = place.provider(shared);
         Some(Listed {
             configured,
             named: configured || known(),
-            provider: place.provider(shared).0,
+            provider,
+            path_is_secret: profile.told().credential.segment.is_some(),
         })
+    }
+
+    /// Takes out of a head whatever is a credential to the provider of this address, or to anybody.
+    #[cfg(feature = "layer")]
+    pub fn drop_credentials(&self, uri: &http::Uri, headers: &mut http::HeaderMap) {
+        let none = http::HeaderMap::new();
+        let known = Place::of_uri(uri, &none).and_then(|place| self.whose(&place));
+        let profile = match &known {
+            Some((shard, _)) => shard.profile(),
+            None => &self.shared.catalogue.generic(),
+        };
+        crate::secrets::drop_credentials(headers, profile);
+    }
+
+    /// The path of an address as it may be shown: without what its provider calls a credential.
+    #[cfg(feature = "layer")]
+    pub fn shown_path<'a>(&self, uri: &'a http::Uri) -> Cow<'a, str> {
+        let none = http::HeaderMap::new();
+        let profile = Place::of_uri(uri, &none).and_then(|place| {
+            let host = place.normal_host()?;
+            let place = Place {
+                host: &host,
+                ..place
+            };
+            Some(place.provider(&self.shared).1)
+        });
+        match profile {
+            Some(profile) => shown_path(uri.path(), &profile),
+            None => Cow::Borrowed(uri.path()),
+        }
     }
 
     fn find(&self, key: u64, place: &Place<'_>) -> Option<(Handle, Arc<Found>)> {

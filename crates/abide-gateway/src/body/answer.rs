@@ -1,17 +1,22 @@
 //! What a caller gets: a provider's answer as it comes, counted on its way, or one of our own.
 //!
 //! A body that stands still is cut off: a provider that never ends one must not keep a place for
-//! ever. The clock runs only while nothing comes.
+//! ever. The clock runs only while nothing comes. So is one that its caller does not take: where that
+//! does not show on the connection (HTTP/2), somebody looks.
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use parking_lot::Mutex;
 use tokio::time::Sleep;
 
+use super::busy::Busy;
 use crate::record::Record;
 use crate::upstream::Reply;
 
@@ -21,12 +26,16 @@ pub(crate) type Own = http_body_util::Full<Bytes>;
 /// The body of an answer.
 pub(crate) struct Answer {
     source: Source,
-    record: Record,
+    /// Absent where it is written down elsewhere.
+    record: Option<Record>,
+    /// Its connection is busy for as long.
+    _busy: Option<Busy>,
 }
 
 enum Source {
     Own(Own),
     Passed(Passed),
+    Watched(Arc<Watched>),
 }
 
 struct Passed {
@@ -34,6 +43,14 @@ struct Passed {
     idle: Duration,
     /// Runs while nothing comes.
     still: Option<Pin<Box<Sleep>>>,
+}
+
+/// A body that nobody may ask for: HTTP/2 has answers whose caller takes none of it while its
+/// connection is well.
+struct Watched {
+    passed: Mutex<Option<Passed>>,
+    /// Somebody asked for more since it was looked at last.
+    asked: AtomicBool,
 }
 
 /// Why a body ends before its time.
@@ -45,6 +62,9 @@ pub(crate) enum BodyError {
     /// It stood still.
     #[error("the provider's answer stood still for {0:?}")]
     Still(Duration),
+    /// Nobody took it.
+    #[error("the caller took nothing of the answer for too long")]
+    Untaken,
 }
 
 impl Answer {
@@ -52,20 +72,70 @@ impl Answer {
     pub(crate) fn own(body: Own, record: Record) -> Self {
         Self {
             source: Source::Own(body),
-            record,
+            record: Some(record),
+            _busy: None,
+        }
+    }
+
+    /// None: its connection leaves HTTP, and what becomes of it is written down there.
+    pub(crate) fn left() -> Self {
+        Self {
+            source: Source::Own(Own::default()),
+            record: None,
+            _busy: None,
         }
     }
 
     /// A provider's; `idle` bounds how long it may stand still.
     pub(crate) fn passed(body: abide::layer::Body<Reply>, idle: Duration, record: Record) -> Self {
+        let source = Source::Passed(Passed {
+            body,
+            idle,
+            still: None,
+        });
         Self {
-            source: Source::Passed(Passed {
-                body,
-                idle,
-                still: None,
-            }),
-            record,
+            source,
+            record: Some(record),
+            _busy: None,
         }
+    }
+
+    /// Its connection is busy until it has ended.
+    pub(crate) fn keeps(mut self, busy: Busy) -> Self {
+        self._busy = Some(busy);
+        self
+    }
+
+    /// Lets it go, and its provider's place with it, where nobody asks for any of it for as long as it
+    /// may stand still.
+    pub(crate) fn watched(mut self) -> Self {
+        let passed = match self.source {
+            Source::Passed(passed) if !passed.body.is_end_stream() => passed,
+            source => {
+                self.source = source;
+                return self;
+            }
+        };
+        let idle = passed.idle;
+        let watched = Arc::new(Watched {
+            passed: Mutex::new(Some(passed)),
+            asked: AtomicBool::new(true),
+        });
+        let seen = Arc::downgrade(&watched);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(idle).await;
+                let Some(watched) = seen.upgrade() else {
+                    return;
+                };
+                if !watched.asked.swap(false, Ordering::Relaxed) {
+                    let untaken = watched.passed.lock().take();
+                    return drop(untaken);
+                }
+            }
+        });
+        self.source = Source::Watched(watched);
+        self
     }
 }
 
@@ -102,14 +172,24 @@ impl Body for Answer {
                 .poll_frame(cx)
                 .map(|next| next.map(|frame| frame.map_err(|never| match never {}))),
             Source::Passed(body) => body.poll(cx),
+            Source::Watched(watched) => {
+                watched.asked.store(true, Ordering::Relaxed);
+                match &mut *watched.passed.lock() {
+                    Some(body) => body.poll(cx),
+                    None => Poll::Ready(Some(Err(BodyError::Untaken))),
+                }
+            }
+        };
+        let Some(record) = &mut this.record else {
+            return next;
         };
         match &next {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(data) = frame.data_ref() {
-                    this.record.carries(data.len());
+                    record.carries(data.len() as u64);
                 }
             }
-            Poll::Ready(Some(Err(_))) => this.record.breaks(),
+            Poll::Ready(Some(Err(_))) => record.breaks(),
             _ => {}
         }
         next
@@ -119,6 +199,10 @@ impl Body for Answer {
         match &self.source {
             Source::Own(body) => body.is_end_stream(),
             Source::Passed(passed) => passed.body.is_end_stream(),
+            Source::Watched(watched) => {
+                let passed = watched.passed.lock();
+                passed.as_ref().is_some_and(|p| p.body.is_end_stream())
+            }
         }
     }
 
@@ -126,6 +210,11 @@ impl Body for Answer {
         match &self.source {
             Source::Own(body) => body.size_hint(),
             Source::Passed(passed) => passed.body.size_hint(),
+            Source::Watched(watched) => {
+                let passed = watched.passed.lock();
+                let hint = passed.as_ref().map(|p| p.body.size_hint());
+                hint.unwrap_or_default()
+            }
         }
     }
 }

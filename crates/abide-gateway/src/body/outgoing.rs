@@ -1,13 +1,16 @@
 //! What a caller sends, on its way to a provider.
 //!
-//! It streams: nothing is read before the provider can take it. What may be sent again is
-//! remembered piece by piece while it goes by, up to a bound; beyond that it can be sent once only,
-//! and what was remembered is let go. A caller that sends nothing for too long is cut off: it must
-//! not keep a place on the wire.
+//! It streams. What may be sent again is remembered piece by piece while it goes by, up to a bound;
+//! beyond that it can be sent once only, and what was remembered is let go. Up to that bound it is read
+//! while its request still waits: that a caller has left stands behind its body, and whoever left must
+//! not keep a place in line. What is larger is not read before the provider takes it. A caller that sends
+//! nothing for too long is cut off: it must not keep a place on the wire.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -39,6 +42,8 @@ pub(crate) struct Kept {
     ended: bool,
     /// Too large, or broken: it cannot be sent again.
     lost: bool,
+    /// It is being sent: whoever sends it reads it.
+    sent: bool,
 }
 
 /// What a caller sends, and how long it may send nothing.
@@ -47,6 +52,8 @@ pub(crate) struct Timed {
     idle: Duration,
     /// Runs while nothing comes.
     still: Option<Pin<Box<Sleep>>>,
+    /// Pieces so far.
+    gone_by: Arc<AtomicU64>,
 }
 
 /// Why a body ends before its time.
@@ -64,6 +71,7 @@ impl Timed {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Next>> {
         if let Poll::Ready(next) = Pin::new(&mut self.body).poll_frame(cx) {
             self.still = None;
+            self.gone_by.fetch_add(1, Ordering::Relaxed);
             return Poll::Ready(next.map(|frame| frame.map_err(CallerError::Broke)));
         }
         let idle = self.idle;
@@ -86,6 +94,7 @@ impl Outgoing {
             body,
             idle,
             still: None,
+            gone_by: Arc::default(),
         };
         if body.body.size_hint().lower() > most {
             return Self::Once(body);
@@ -98,10 +107,39 @@ impl Outgoing {
             most,
             ended: false,
             lost: false,
+            sent: false,
         };
         Self::Kept {
             kept: Arc::new(Mutex::new(kept)),
             next: 0,
+        }
+    }
+
+    /// Reads it while its request waits, as far as it is kept: poll it beside the exchange. It ends only
+    /// where the caller broke off.
+    pub(crate) fn ahead(&self) -> impl Future<Output = CallerError> + use<> {
+        let kept = match self {
+            Self::Kept { kept, .. } => Some(Arc::clone(kept)),
+            Self::Empty | Self::Once(_) => None,
+        };
+        poll_fn(move |cx| match &kept {
+            Some(kept) => kept.lock().read_ahead(cx),
+            None => Poll::Pending,
+        })
+    }
+}
+
+impl Outgoing {
+    /// Whether more of it may come than is kept: it takes as long as its caller does.
+    pub(crate) const fn streams(&self) -> bool {
+        matches!(self, Self::Once(_))
+    }
+
+    /// How much of it went by, where that may take long.
+    pub(crate) fn gone_by(&self) -> Option<Arc<AtomicU64>> {
+        match self {
+            Self::Once(body) => Some(Arc::clone(&body.gone_by)),
+            Self::Empty | Self::Kept { .. } => None,
         }
     }
 }
@@ -133,9 +171,8 @@ impl Kept {
                 return Poll::Ready(Some(Err(e)));
             }
         };
+        self.counts(&frame);
         if let Some(piece) = frame.data_ref() {
-            self.size = self.size.saturating_add(piece.len() as u64);
-            self.lost |= self.size > self.most;
             if self.lost {
                 self.pieces = Vec::new();
                 *next = 0;
@@ -143,12 +180,38 @@ impl Kept {
                 self.pieces.push(piece.clone());
                 *next += 1;
             }
-        } else if let Some(trailers) = frame.trailers_ref() {
-            self.trailers = Some(trailers.clone());
-            self.ended = true;
+        } else if self.ended {
             *next = usize::MAX;
         }
         Poll::Ready(Some(Ok(frame)))
+    }
+
+    fn counts(&mut self, frame: &Frame<Bytes>) {
+        if let Some(piece) = frame.data_ref() {
+            self.size = self.size.saturating_add(piece.len() as u64);
+            self.lost |= self.size > self.most;
+        } else if let Some(trailers) = frame.trailers_ref() {
+            self.trailers = Some(trailers.clone());
+            self.ended = true;
+        }
+    }
+
+    /// Pieces that are there are kept until they are sent, though they may be too many to be sent again.
+    fn read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<CallerError> {
+        while !(self.sent || self.ended || self.lost) {
+            match ready!(Pin::new(&mut self.rest.body).poll_frame(cx)) {
+                None => self.ended = true,
+                Some(Ok(frame)) => {
+                    self.counts(&frame);
+                    self.pieces.extend(frame.into_data().ok());
+                }
+                Some(Err(e)) => {
+                    self.lost = true;
+                    return Poll::Ready(CallerError::Broke(e));
+                }
+            }
+        }
+        Poll::Pending
     }
 }
 
@@ -164,7 +227,11 @@ impl http_body::Body for Outgoing {
             Self::Empty => Poll::Ready(None),
             Self::Once(body) => body.poll(cx),
             Self::Kept { next, .. } if *next == usize::MAX => Poll::Ready(None),
-            Self::Kept { kept, next } => kept.lock().poll(next, cx),
+            Self::Kept { kept, next } => {
+                let mut kept = kept.lock();
+                kept.sent = true;
+                kept.poll(next, cx)
+            }
         }
     }
 

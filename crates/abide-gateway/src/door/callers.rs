@@ -20,7 +20,8 @@ pub(crate) struct Callers {
 }
 
 /// A connection's place, free again when it is dropped.
-pub(crate) struct Place {
+#[derive(Debug)]
+pub(crate) struct Seat {
     _place: OwnedSemaphorePermit,
     own: Option<(IpAddr, Arc<Mutex<HashMap<IpAddr, usize>>>)>,
 }
@@ -37,7 +38,7 @@ impl Callers {
     }
 
     /// The next connection that has a place. One of an address that has too many is closed.
-    pub(crate) async fn next(&self, door: &Open) -> io::Result<(Socket, Option<IpAddr>, Place)> {
+    pub(crate) async fn next(&self, door: &Open) -> io::Result<(Socket, Option<IpAddr>, Seat)> {
         let place = Arc::clone(&self.places).acquire_owned().await;
         let place = place.map_err(io::Error::other)?;
         loop {
@@ -52,7 +53,7 @@ impl Callers {
                 },
                 _ => None,
             };
-            return Ok((socket, address, Place { _place: place, own }));
+            return Ok((socket, address, Seat { _place: place, own }));
         }
     }
 
@@ -67,7 +68,7 @@ impl Callers {
     }
 }
 
-impl Drop for Place {
+impl Drop for Seat {
     fn drop(&mut self) {
         if let Some((address, of)) = &self.own {
             let mut of = of.lock();

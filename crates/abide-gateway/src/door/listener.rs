@@ -7,13 +7,15 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
-use crate::inside::{Faces, Place};
+use super::peer::{Faces, Place};
 use crate::settings::BadSetting;
 
 /// Where callers come in.
@@ -169,6 +171,16 @@ fn unix(path: &Path) -> io::Result<Door> {
     Ok(Door::Unix(door, path.to_owned()))
 }
 
+/// How a caller that went away without a word is missed: asked after a minute of silence, given up
+/// after three minutes more.
+fn alive() -> TcpKeepalive {
+    let minute = Duration::from_secs(60);
+    TcpKeepalive::new()
+        .with_time(minute)
+        .with_interval(minute)
+        .with_retries(3)
+}
+
 /// A door of one worker's runtime.
 pub(crate) enum Open {
     Tcp(tokio::net::TcpListener),
@@ -209,9 +221,10 @@ impl Open {
         match self {
             Self::Tcp(door) => {
                 let (socket, peer) = door.accept().await?;
-                // Without it answers wait for acknowledgements; one that cannot be set is slow, not
-                // wrong.
+                // Without the one answers wait for acknowledgements, without the other a caller whose
+                // machine went away is never missed; where they cannot be set that is so, no more.
                 let _ = socket.set_nodelay(true);
+                let _ = SockRef::from(&socket).set_tcp_keepalive(&alive());
                 Ok((Socket::Tcp(socket), Some(peer.ip().to_canonical())))
             }
             #[cfg(unix)]

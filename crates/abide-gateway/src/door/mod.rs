@@ -2,7 +2,9 @@
 
 mod callers;
 mod listener;
+mod peer;
 
-pub(crate) use self::callers::Callers;
+pub(crate) use self::callers::{Callers, Seat};
 pub use self::listener::Listener;
 pub(crate) use self::listener::Socket;
+pub(crate) use self::peer::{Faces, Peer, Place};

@@ -9,20 +9,24 @@ use abide::core::Verdict;
 use abide::core::chain::{Chain as Machine, Ended, Next};
 use abide::layer::Error;
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, HeaderName, HeaderValue,
+};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 
-use super::through::{Back, exchange, failed, hand_on, passed};
+use super::through::{Back, dress, exchange, failed, hand_on, named, passed};
 use super::wish::Wish;
-use super::{Peer, denied, own, plain};
+use super::{denied, own, plain};
 use crate::answer::Problem;
 use crate::body::{Answer, Outgoing};
+use crate::door::Peer;
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
-use crate::route::{Chain, Route};
+use crate::route::{Chain, Front, Route};
 use crate::upstream::Reply;
+use crate::via::came_before;
 
 const PROVIDER: HeaderName = HeaderName::from_static("abide-provider");
 const DEGRADED: HeaderName = HeaderName::from_static("abide-degraded");
@@ -35,6 +39,8 @@ struct End {
     answer: Response<Bytes>,
     outcome: Outcome,
     provider: Arc<Route>,
+    /// Sends, and all waiting; nothing where the answer is our own.
+    spent: Option<(u32, Duration)>,
 }
 
 /// Asks a chain.
@@ -56,15 +62,26 @@ pub(super) async fn ask(
             record,
         );
     }
-    let mut headers = request.into_parts().0.headers;
-    if head_came_before(gateway, &headers) {
+    let parts = request.into_parts().0;
+    let host = named(&parts.uri, &parts.headers).filter(|_| gateway.settings().rewrite);
+    let mut headers = parts.headers;
+    if came_before(&headers, gateway.pseudonym()) {
         return own(gateway, denied::looped(), Outcome::Denied, record);
     }
-    let mut wish = Wish::of(&headers, gateway.keys());
-    let host = headers.remove(HOST).filter(|_| gateway.settings().rewrite);
+    let told = Wish::of(&headers, gateway.keys());
+    let mut wish = told;
+    headers.remove(HOST);
     hand_on(gateway, peer, &mut headers);
     let clock = gateway.governor().clock();
-    let (began, patience) = (clock.now(), wish.wait);
+    // The caller's patience is one for all of them.
+    let (began, patience) = (clock.now(), told.wait.unwrap_or(gateway.patience()));
+    let back = Back {
+        peer,
+        // Whoever answered is asked by its own name from then on.
+        front: host.map(|host| (host, Front::Name)),
+        wish: told,
+        upgrade: None,
+    };
     let members = chain.members.iter().map(|m| m.member).collect();
     let mut machine = Machine::new(members);
     let mut ends: Vec<Option<End>> = chain.members.iter().map(|_| None).collect();
@@ -74,8 +91,7 @@ pub(super) async fn ask(
         let Some((member, path)) = member else {
             return own(gateway, denied::bad_path(), Outcome::Denied, record);
         };
-        // The caller's patience is one for all of them.
-        wish.wait = patience.map(|p| p.saturating_sub(clock.now().since(began)));
+        wish.wait = Some(patience.saturating_sub(clock.now().since(began)));
         let route = gateway.routes().provider(&member.provider);
         let to = route.as_ref().ok().and_then(|r| r.base.uri(path));
         let (Ok(route), Some(to)) = (route, to) else {
@@ -86,8 +102,20 @@ pub(super) async fn ask(
         *asked.uri_mut() = to;
         asked.headers_mut().clone_from(&headers);
         asked.headers_mut().remove(CONTENT_LENGTH);
+        if at > 0 {
+            // Whom the caller shows itself to is the first; the others have credentials of their own.
+            let uri = asked.uri().clone();
+            gateway
+                .governor()
+                .drop_credentials(&uri, asked.headers_mut());
+        }
+        let provider = gateway.governor().listed(asked.uri());
         let came = exchange(ways, &route, asked, &wish).await;
-        let is_down = || gateway.governor().provider(&route.name).is_down();
+        let is_down = || {
+            // Its gates are under the name that its address has.
+            let name = provider.as_ref().map_or(&*route.name, |l| &l.provider);
+            gateway.governor().provider(name).is_down()
+        };
         match came {
             Ok(response) => {
                 let verdict = response.body().finding().verdict;
@@ -97,13 +125,6 @@ pub(super) async fn ask(
                 };
                 match machine.ended(ended) {
                     Next::Return { member, degraded } if member == at => {
-                        wish.wait = patience;
-                        let back = Back {
-                            peer,
-                            host,
-                            wish,
-                            upgrade: None,
-                        };
                         let mut answer = passed(gateway, &route, response, back, record);
                         mark(&mut answer, &route, degraded);
                         return answer;
@@ -117,7 +138,13 @@ pub(super) async fn ask(
                         match next {
                             Next::Ask(next) => at = next,
                             Next::Return { member, degraded } => {
-                                return last_word(gateway, &mut ends, member, degraded, record);
+                                return last_word(
+                                    gateway,
+                                    &mut ends,
+                                    member,
+                                    degraded,
+                                    (&back, record),
+                                );
                             }
                         }
                     }
@@ -136,6 +163,7 @@ pub(super) async fn ask(
                     answer: problem.answer(&gateway.settings().name),
                     outcome,
                     provider: route,
+                    spent: None,
                 };
                 if let Some(slot) = ends.get_mut(at) {
                     *slot = Some(end);
@@ -143,16 +171,12 @@ pub(super) async fn ask(
                 match machine.ended(ended) {
                     Next::Ask(next) => at = next,
                     Next::Return { member, degraded } => {
-                        return last_word(gateway, &mut ends, member, degraded, record);
+                        return last_word(gateway, &mut ends, member, degraded, (&back, record));
                     }
                 }
             }
         }
     }
-}
-
-fn head_came_before(gateway: &Gateway, headers: &http::HeaderMap) -> bool {
-    super::head::came_before(headers, gateway.pseudonym())
 }
 
 /// Reads an answer that is not the last word, so that its pass is given back.
@@ -162,6 +186,7 @@ async fn put_by(
     idle: Duration,
 ) -> End {
     let (mut parts, body) = response.into_parts();
+    let spent = Some((body.attempts(), body.waited()));
     let outcome = match body.finding().verdict.is_refusal() {
         true => Outcome::Refused,
         false => Outcome::Passed,
@@ -169,17 +194,19 @@ async fn put_by(
     let read = tokio::time::timeout(idle, Limited::new(body, KEPT).collect()).await;
     let body = match read {
         Ok(Ok(whole)) => whole.to_bytes(),
-        // What could not be kept is left out, and so is its length.
+        // What could not be kept is left out, and so is what is said of it.
         _ => {
-            parts.headers.remove(CONTENT_LENGTH);
+            for of_body in [CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_TYPE, ETAG] {
+                parts.headers.remove(of_body);
+            }
             Bytes::new()
         }
     };
-    super::head::of_one_hop(&mut parts.headers);
     End {
         answer: Response::from_parts(parts, body),
         outcome,
         provider: Arc::clone(route),
+        spent,
     }
 }
 
@@ -189,7 +216,7 @@ fn last_word(
     ends: &mut [Option<End>],
     member: usize,
     degraded: bool,
-    record: Record,
+    (back, mut record): (&Back<'_>, Record),
 ) -> Response<Answer> {
     let Some(end) = ends.get_mut(member).and_then(Option::take) else {
         let problem = Problem::new(
@@ -200,13 +227,21 @@ fn last_word(
         );
         return own(gateway, problem, Outcome::Failed, record);
     };
-    let mut answer = plain(end.answer, end.outcome, record);
+    let mut answer = end.answer;
+    if let Some(spent) = end.spent {
+        record.took(spent.0, spent.1);
+        let (mut parts, body) = answer.into_parts();
+        dress(gateway, &end.provider, &mut parts, spent, back, end.outcome);
+        answer = Response::from_parts(parts, body);
+    }
+    let mut answer = plain(answer, end.outcome, record);
     mark(&mut answer, &end.provider, degraded);
     answer
 }
 
-/// Whose answer it is, and whether somebody before it should have given it.
+/// Whose answer it is, and whether somebody before it should have given it; that is ours to say.
 fn mark(answer: &mut Response<Answer>, route: &Route, degraded: bool) {
+    answer.headers_mut().remove(DEGRADED);
     if let Ok(name) = HeaderValue::try_from(&*route.name) {
         answer.headers_mut().insert(PROVIDER, name);
     }

@@ -12,7 +12,6 @@ mod tunnel;
 mod upgrade;
 mod wish;
 
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -20,44 +19,15 @@ use http::header::HOST;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 
-pub(crate) use self::head::came_before;
 use self::through::Asked;
 use crate::access::denied;
 use crate::answer::Problem;
 use crate::body::{Answer, Own};
+use crate::door::{Faces, Peer};
 use crate::gateway::{Gateway, Ways};
-use crate::inside::{self, Faces, Place};
+use crate::inside;
 use crate::record::{Outcome, Record};
-use crate::route::{Base, Chain, Route, Way};
-
-/// Whom a connection is from.
-#[derive(Clone, Debug)]
-pub(crate) struct Peer {
-    /// `None` over a socket of this machine's file system.
-    pub(crate) address: Option<IpAddr>,
-    /// In front of the gateway's own addresses: `http` or `https`.
-    pub(crate) scheme: &'static str,
-    /// Where it came in.
-    pub(crate) door: Option<SocketAddr>,
-    /// The listener it came in by, and what is answered there.
-    pub(crate) place: Place,
-}
-
-impl Peer {
-    /// Whether an address is the one at which the caller came in: it asks the gateway itself then, in
-    /// full, as any server must take it.
-    fn names_us(&self, authority: &http::uri::Authority) -> bool {
-        let Some(door) = self.door else {
-            return false;
-        };
-        let host = authority.host().trim_matches(['[', ']']);
-        let here = host
-            .parse()
-            .is_ok_and(|ip: IpAddr| ip.to_canonical() == door.ip().to_canonical())
-            || (host.eq_ignore_ascii_case("localhost") && door.ip().to_canonical().is_loopback());
-        here && authority.port_u16() == Some(door.port())
-    }
-}
+use crate::route::{Base, Chain, Front, Route, Way};
 
 /// Answers one request.
 pub(crate) async fn forward(
@@ -90,8 +60,11 @@ pub(crate) async fn forward(
         let answer = denied(proxied, &gateway.settings().name);
         return plain(answer, Outcome::Denied, record);
     }
+    if !proxied && let Some(problem) = inside::is_some_pages(gateway, peer, &request) {
+        return own(gateway, *problem, Outcome::Denied, record);
+    }
     if request.method() == Method::CONNECT {
-        return Box::pin(tunnel::open(gateway, request, record)).await;
+        return Box::pin(tunnel::open(gateway, peer, request, record)).await;
     }
     if !proxied && let Some(found) = by_chain(gateway, &request) {
         return match found {
@@ -101,16 +74,16 @@ pub(crate) async fn forward(
         };
     }
     let asked = match proxied {
-        true => by_proxy(gateway, &request),
+        true => by_proxy(gateway, &request).map(|(route, to)| (route, to, None)),
         false => by_name(gateway, &request),
     };
     match asked {
-        Ok((route, to)) => {
+        Ok((route, to, front)) => {
             let asked = Asked {
                 route,
                 to,
                 record,
-                rewrites: !proxied && gateway.settings().rewrite,
+                front: front.filter(|_| gateway.settings().rewrite),
             };
             through::send(gateway, ways, peer, request, asked).await
         }
@@ -120,6 +93,9 @@ pub(crate) async fn forward(
 
 /// Whose a request is, and where it goes.
 type Whose = Result<(Arc<Route>, http::Uri), Box<Problem>>;
+
+/// And how its caller named the provider.
+type Named = Result<(Arc<Route>, http::Uri, Option<Front>), Box<Problem>>;
 
 /// The chain in front of its path, and what its members are asked.
 fn by_chain(
@@ -136,20 +112,20 @@ fn by_chain(
 }
 
 /// By the name in front of its path.
-fn by_name(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
+fn by_name(gateway: &Gateway, request: &Request<Incoming>) -> Named {
     let uri = request.uri();
     let whole = uri.path_and_query().map_or(uri.path(), |p| p.as_str());
     if let Some(route) = named_host(request).and_then(|host| gateway.routes().alias(host)) {
         let to = route.base.uri(whole);
         return match to {
-            Some(to) => Ok((route, to)),
+            Some(to) => Ok((route, to, Some(Front::Host))),
             None => Err(Box::new(denied::bad_path())),
         };
     }
     let found = gateway.routes().find(whole);
     let (route, rest) = found.map_err(|why| Box::new(denied::no_route(&why)))?;
     match route.base.uri(rest) {
-        Some(to) => Ok((route, to)),
+        Some(to) => Ok((route, to, Some(Front::Name))),
         None => Err(Box::new(denied::bad_path())),
     }
 }
@@ -182,7 +158,8 @@ fn by_proxy(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
         true => Way::Named,
         false => Way::Public,
     };
-    let route = Route::new(listed.provider.into(), base, way, None);
+    let mut route = Route::new(listed.provider.into(), base, way, None);
+    route.path_is_secret = listed.path_is_secret;
     Ok((Arc::new(route), uri.clone()))
 }
 

@@ -7,35 +7,36 @@ use std::time::Duration;
 use abide::TurnedAway;
 use abide::layer::{Error, Options};
 use http::header::{
-    FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE, VIA,
+    EXPECT, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, UPGRADE, VIA,
 };
-use http::{Request, Response};
+use http::response::Parts;
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::upgrade::Upgrade;
 use super::wish::{PREFERENCE_APPLIED, Wish};
-use super::{Peer, denied, head, own};
+use super::{denied, head, own};
 use crate::answer::{Problem, of_failure, of_turned};
 use crate::body::{Answer, Outgoing};
+use crate::door::Peer;
 use crate::gateway::{Gateway, Ways};
 use crate::record::{Outcome, Record};
-use crate::route::{Route, rewrite};
+use crate::route::{Front, Route, rewrite};
 use crate::upstream::{Failure, Reply};
+use crate::via::came_before;
 
 const ATTEMPTS: HeaderName = HeaderName::from_static("abide-attempts");
+const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 const WAITED: HeaderName = HeaderName::from_static("abide-waited");
-
-/// What a request may take beyond its patience, where nothing else was said: a minute is longer
-/// than nearly every answer, and nobody hangs for ever.
-const BEYOND_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whom a request is for.
 pub(super) struct Asked {
     pub(super) route: Arc<Route>,
     pub(super) to: http::Uri,
     pub(super) record: Record,
-    /// Fields of the answer that lead to the provider are to lead through the gateway.
-    pub(super) rewrites: bool,
+    /// Where fields of the answer that lead to the provider are to lead through the gateway: how its caller
+    /// named the provider.
+    pub(super) front: Option<Front>,
 }
 
 /// What came of it.
@@ -53,16 +54,21 @@ pub(super) async fn send(
         route,
         to,
         mut record,
-        rewrites,
+        front,
     } = asked;
     record.is_for(route.meter(gateway.meters()));
+    if route.path_is_secret {
+        record.shows(&gateway.governor().shown_path(&to));
+    }
     let upgrade = Upgrade::of(&mut request);
     let (mut parts, body) = request.into_parts();
-    if head::came_before(&parts.headers, gateway.pseudonym()) {
+    let asked = named(&parts.uri, &parts.headers);
+    if came_before(&parts.headers, gateway.pseudonym()) {
         return own(gateway, denied::looped(), Outcome::Denied, record);
     }
     let wish = Wish::of(&parts.headers, gateway.keys());
-    let host = parts.headers.remove(HOST).filter(|_| rewrites);
+    parts.headers.remove(HOST);
+    let front = asked.zip(front);
     hand_on(gateway, peer, &mut parts.headers);
     if let Some(upgrade) = &upgrade {
         upgrade.ask(&mut parts.headers);
@@ -70,12 +76,33 @@ pub(super) async fn send(
     parts.uri = to;
     let limits = &gateway.settings().limits;
     let body = Outgoing::of(body, limits.replay, limits.body_idle);
-    let came = exchange(ways, &route, Request::from_parts(parts, body), &wish).await;
+    let ahead = body.ahead();
+    // Whoever wants to be asked for its body first is asked once somebody takes it.
+    let may_read = !parts.headers.contains_key(EXPECT);
+    let exchange = exchange(ways, &route, Request::from_parts(parts, body), &wish);
+    let came = tokio::select! {
+        biased;
+        came = exchange => came,
+        broke = ahead, if may_read => {
+            return own(gateway, denied::broke(&broke), Outcome::Left, record);
+        }
+    };
     match came {
+        // A provider that changes the protocol unasked: what it says from then on is for nobody.
+        Ok(response)
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS && upgrade.is_none() =>
+        {
+            own(
+                gateway,
+                denied::unasked(&route.name),
+                Outcome::Failed,
+                record,
+            )
+        }
         Ok(response) => {
             let back = Back {
                 peer,
-                host,
+                front,
                 wish,
                 upgrade,
             };
@@ -88,10 +115,24 @@ pub(super) async fn send(
     }
 }
 
+/// How a caller names the gateway: over HTTP/2 in the address, else in `Host`.
+pub(super) fn named(uri: &http::Uri, headers: &HeaderMap) -> Option<HeaderValue> {
+    match uri.authority() {
+        Some(authority) => authority.as_str().parse().ok(),
+        None => headers.get(HOST).cloned(),
+    }
+}
+
 /// What of a request's head goes on to a provider.
 pub(super) fn hand_on(gateway: &Gateway, peer: &Peer, headers: &mut HeaderMap) {
+    let trailers = head::takes_trailers(headers);
     head::of_one_hop(headers);
     head::of_ours(headers);
+    if trailers {
+        // We pass them on, so they are welcome. `Connection: TE` beside it would be right in HTTP/1.1, and
+        // makes the HTTP library take the field out again in HTTP/2.
+        headers.insert(TE, TRAILERS);
+    }
     headers.append(VIA, gateway.via().clone());
     if gateway.settings().forwarded
         && let Some(told) = head::forwarded(peer.address)
@@ -113,10 +154,8 @@ pub(super) fn exchange(
     let mut options = Options::default();
     options.urgency = wish.urgency();
     options.fair = wish.fair;
-    if let Some(wait) = wish.wait {
-        options.patience = Some(wait);
-        options.deadline = Some(wait.saturating_add(BEYOND_PATIENCE));
-    }
+    options.patience = wish.wait;
+    options.streams = request.body().streams();
     *request.version_mut() = http::Version::HTTP_11;
     let mut way = ways.to(route);
     // The way is always ready: what it waits for it waits for in its future.
@@ -126,8 +165,8 @@ pub(super) fn exchange(
 /// Where an answer goes.
 pub(super) struct Back<'a> {
     pub(super) peer: &'a Peer,
-    /// How the caller names the gateway, where fields are to lead through it.
-    pub(super) host: Option<HeaderValue>,
+    /// How the caller names the gateway and the provider, where fields are to lead through it.
+    pub(super) front: Option<(HeaderValue, Front)>,
     pub(super) wish: Wish,
     pub(super) upgrade: Option<Upgrade>,
 }
@@ -141,19 +180,40 @@ pub(super) fn passed(
     mut record: Record,
 ) -> Response<Answer> {
     let (mut parts, body) = response.into_parts();
-    let (attempts, waited) = (body.attempts(), body.waited());
-    record.took(attempts, waited);
+    let spent = (body.attempts(), body.waited());
+    record.took(spent.0, spent.1);
     let outcome = match body.finding().verdict.is_refusal() {
         true => Outcome::Refused,
         false => Outcome::Passed,
     };
     record.answers(parts.status, outcome);
+    let to = parts.headers.get(UPGRADE).cloned();
+    dress(gateway, route, &mut parts, spent, &back, outcome);
+    if let Some(upgrade) = back.upgrade {
+        match upgrade.answer(gateway, back.peer, &mut parts, to, record) {
+            Some(kept) => record = kept,
+            None => return Response::from_parts(parts, Answer::left()),
+        }
+    }
+    let idle = gateway.settings().limits.body_idle;
+    Response::from_parts(parts, Answer::passed(body, idle, record))
+}
+
+/// What of the head of a provider's answer goes on, and what we add to it.
+pub(super) fn dress(
+    gateway: &Gateway,
+    route: &Route,
+    parts: &mut Parts,
+    (attempts, waited): (u32, Duration),
+    back: &Back<'_>,
+    outcome: Outcome,
+) {
     let headers = &mut parts.headers;
-    let to = headers.get(UPGRADE).cloned();
     head::of_one_hop(headers);
-    if let Some(host) = back.host.as_ref().and_then(|h| h.to_str().ok()) {
-        let to = || format!("{}://{host}", back.peer.scheme);
-        rewrite(headers, route, to);
+    if let Some((host, front)) = &back.front
+        && let Ok(host) = host.to_str()
+    {
+        rewrite(headers, route, || front.of(back.peer.scheme, host, route));
     }
     if let Some(turned) = parts.extensions.remove::<TurnedAway>()
         && outcome == Outcome::Refused
@@ -168,11 +228,6 @@ pub(super) fn passed(
     if let Some(applied) = back.wish.applied() {
         headers.append(PREFERENCE_APPLIED, applied);
     }
-    if let Some(upgrade) = back.upgrade {
-        upgrade.answer(gateway, &mut parts, to);
-    }
-    let idle = gateway.settings().limits.body_idle;
-    Response::from_parts(parts, Answer::passed(body, idle, record))
 }
 
 /// There is no answer to pass on: what is told instead.

@@ -12,17 +12,19 @@ use hyper::body::Incoming;
 use tokio::net::TcpStream;
 
 use super::wish::Wish;
-use super::{denied, own, plain};
+use super::{denied, own};
 use crate::answer::{of_forbidden, of_transport, of_turned};
 use crate::body::Answer;
+use crate::door::Peer;
 use crate::gateway::Gateway;
 use crate::record::{Outcome, Record};
-use crate::tunnel;
+use crate::tunnel::{self, Caller};
 use crate::upstream::{Forbidden, Reach, dial};
 
 /// Opens one.
 pub(super) async fn open(
     gateway: &Arc<Gateway>,
+    peer: &Peer,
     mut request: Request<Incoming>,
     mut record: Record,
 ) -> Response<Answer> {
@@ -68,7 +70,7 @@ pub(super) async fn open(
             }
         });
     match connected.await {
-        Ok(socket) => opened(gateway, &mut request, socket, record),
+        Ok(socket) => opened(gateway, peer, &mut request, socket, record),
         Err(CallError::Failed { error, turned }) => {
             record.took(turned.refusal.attempts, turned.refusal.waited);
             let problem = match Forbidden::in_error(&error) {
@@ -88,18 +90,20 @@ pub(super) async fn open(
 
 fn opened(
     gateway: &Arc<Gateway>,
+    peer: &Peer,
     request: &mut Request<Incoming>,
     socket: TcpStream,
-    record: Record,
+    mut record: Record,
 ) -> Response<Answer> {
-    tunnel::join_to(gateway, hyper::upgrade::on(request), socket);
-    let answer = Response::new(bytes::Bytes::new());
-    debug_assert_eq!(
-        answer.status(),
-        StatusCode::OK,
-        "a tunnel begins with a 2xx"
-    );
-    plain(answer, Outcome::Passed, record)
+    record.answers(StatusCode::OK, Outcome::Passed);
+    let caller = Caller {
+        upgrade: hyper::upgrade::on(request),
+        seat: Arc::clone(&peer.seat),
+        record,
+    };
+    tunnel::join_to(gateway, caller, socket);
+    // A tunnel begins with a 2xx, which this is.
+    Response::new(Answer::left())
 }
 
 fn transport(e: &io::Error) -> Transport {

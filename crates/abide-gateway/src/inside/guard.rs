@@ -20,39 +20,12 @@ use http::uri::Authority;
 use http::{Method, Request, StatusCode, Version};
 
 use crate::answer::Problem;
-use crate::forward::{Peer, came_before};
+use crate::door::{Peer, Place};
 use crate::gateway::Gateway;
+use crate::via::came_before;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-
-/// What a listener answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Faces {
-    /// All of it.
-    #[default]
-    All,
-    /// What is proxied, and whether the gateway is there.
-    Data,
-    /// Only what is asked of the gateway itself.
-    Admin,
-}
-
-/// Where a connection came in.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
-    /// What is answered there.
-    pub(crate) faces: Faces,
-    /// The address listened at; `None` for a socket of this machine's file system.
-    pub(crate) ip: Option<IpAddr>,
-}
-
-impl Place {
-    /// Only this machine's own programs come in there.
-    fn is_local(&self) -> bool {
-        self.ip.is_none_or(|ip| ip.to_canonical().is_loopback())
-    }
-}
 
 /// A proxy is asked by the whole address; over HTTP/2 every request tells it.
 fn is_absolute<B>(request: &Request<B>) -> bool {
@@ -69,6 +42,14 @@ pub(super) fn host<B>(request: &Request<B>) -> Option<&str> {
 
 /// Whether a request names the gateway as its host.
 fn is_own<B>(gateway: &Gateway, peer: &Peer, request: &Request<B>) -> bool {
+    let mut all = request.headers().get_all(HOST).iter();
+    // Nearly everybody asks at the address where it came in.
+    if let (Some(one), None) = (all.next(), all.next())
+        && request.uri().authority().is_none()
+        && one.as_bytes() == peer.named.as_bytes()
+    {
+        return true;
+    }
     let names = &gateway.settings().admin.hosts;
     let told = request.headers().get_all(HOST).iter();
     let told = told.map(|host| host.to_str().unwrap_or_default());
@@ -101,6 +82,45 @@ fn fits(host: &str, place: &Place, names: &[String]) -> bool {
     // Who listens at every address of a machine has them all.
     let own = |own: IpAddr| own.is_unspecified() || own.to_canonical() == ip;
     ip.is_loopback() || place.ip.is_some_and(own)
+}
+
+/// Whether a page that some browser of this machine has open may have sent a request that nothing
+/// else vouches for; why it is refused then. A browser tells whose page it is, or at least names its
+/// host: a page cannot forge either.
+pub(super) fn is_some_pages<B>(
+    gateway: &Gateway,
+    peer: &Peer,
+    request: &Request<B>,
+) -> Option<Box<Problem>> {
+    let (settings, headers) = (gateway.settings(), request.headers());
+    let told = |origin: &HeaderValue| {
+        let mut named = settings.origins.iter();
+        named.any(|o| o.as_bytes().eq_ignore_ascii_case(origin.as_bytes()))
+    };
+    if headers.get(ORIGIN).is_some_and(told) {
+        return None;
+    }
+    if is_foreign(peer, request) {
+        return Some(no_page(
+            StatusCode::FORBIDDEN,
+            "a web page of another origin asks; list its origin in gateway.origins to allow it",
+        ));
+    }
+    // Where others than this machine come in, they may name it as they like.
+    let here = settings.access.is_open() && peer.address.is_some();
+    if here && !is_own(gateway, peer, request) {
+        return Some(no_page(
+            StatusCode::MISDIRECTED_REQUEST,
+            "Host is no name of this gateway; ask it by its address, or list the name in \
+             gateway.admin_hosts",
+        ));
+    }
+    None
+}
+
+fn no_page(status: StatusCode, detail: &str) -> Box<Problem> {
+    let title = "The gateway does not answer this page";
+    Box::new(Problem::new(status, title, "http_request_denied", detail))
 }
 
 /// Whether a request to the API is let in.
@@ -169,6 +189,9 @@ fn shows_token(gateway: &Gateway, headers: &HeaderMap) -> bool {
 /// Whether a page of another origin asks. Browsers tell so by either field, where they know it.
 fn is_foreign<B>(peer: &Peer, request: &Request<B>) -> bool {
     let headers = request.headers();
+    if !headers.contains_key(ORIGIN) && !headers.contains_key(SITE) {
+        return false;
+    }
     let host = host(request).unwrap_or_default();
     let own = format!("{}://{host}", peer.scheme);
     let foreign = |told: &HeaderValue| !told.as_bytes().eq_ignore_ascii_case(own.as_bytes());
@@ -203,6 +226,7 @@ pub(super) fn unknown(detail: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::door::Faces;
 
     #[test]
     fn gw_a_host_is_the_gateways_or_it_is_not() {

@@ -17,9 +17,8 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 pub(crate) use self::api::document;
-pub(crate) use self::guard::{Faces, Place};
 use crate::answer::Problem;
-use crate::forward::Peer;
+use crate::door::{Faces, Peer};
 use crate::gateway::Gateway;
 use crate::record::Outcome;
 
@@ -34,6 +33,22 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(crate) fn is_asked(gateway: &Gateway, request: &Request<Incoming>) -> bool {
     let alias = || guard::host(request).and_then(|host| gateway.routes().alias(host));
     request.uri().path().starts_with(PREFIX) && alias().is_none()
+}
+
+/// Why a request for a provider is refused that some web page may have sent. Providers' names for
+/// callers are names of the gateway.
+pub(crate) fn is_some_pages(
+    gateway: &Gateway,
+    peer: &Peer,
+    request: &Request<Incoming>,
+) -> Option<Box<Problem>> {
+    if gateway.settings().access.is_shown(request.headers()) {
+        return None;
+    }
+    let refused = guard::is_some_pages(gateway, peer, request)?;
+    let alias = || guard::host(request).and_then(|host| gateway.routes().alias(host));
+    let misnamed = refused.status == StatusCode::MISDIRECTED_REQUEST;
+    (!misnamed || alias().is_none()).then_some(refused)
 }
 
 /// Answers.

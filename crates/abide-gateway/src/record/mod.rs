@@ -92,6 +92,11 @@ impl Record {
         self.provider = Some(provider);
     }
 
+    /// Its path is written down so, and not as it was asked for.
+    pub(crate) fn shows(&mut self, path: &str) {
+        self.path = path.into();
+    }
+
     /// It is answered.
     pub(crate) const fn answers(&mut self, status: StatusCode, outcome: Outcome) {
         self.status = Some(status);
@@ -104,8 +109,8 @@ impl Record {
         self.waited = waited;
     }
 
-    pub(crate) const fn carries(&mut self, bytes: usize) {
-        self.bytes += bytes as u64;
+    pub(crate) const fn carries(&mut self, bytes: u64) {
+        self.bytes += bytes;
     }
 
     pub(crate) const fn breaks(&mut self) {

@@ -29,6 +29,18 @@ pub enum BadBase {
     Host,
 }
 
+/// Whether a path has a segment that leads upwards, however it is written.
+fn climbs(rest: &str) -> bool {
+    let path = rest.split(['?', '#']).next().unwrap_or_default();
+    if !path.contains("..") && !path.contains('%') {
+        return false;
+    }
+    path.split(['/', '\\']).any(|segment| {
+        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+        plain.split("%2f").any(|s| s == "..") || plain.split("%5c").any(|s| s == "..")
+    })
+}
+
 impl Base {
     /// Reads an address.
     pub(crate) fn of(uri: &Uri) -> Result<Self, BadBase> {
@@ -56,6 +68,10 @@ impl Base {
     /// The address of a request, of what is left of its path and query. `None` where that is no
     /// path.
     pub(crate) fn uri(&self, rest: &str) -> Option<Uri> {
+        // Whoever is asked below a path is asked nowhere else: a credential may be for that alone.
+        if !self.prefix.is_empty() && climbs(rest) {
+            return None;
+        }
         let path = match (rest.as_bytes().first(), self.prefix.is_empty()) {
             (Some(b'/'), true) => PathAndQuery::try_from(rest),
             (None, true) => Ok(PathAndQuery::from_static("/")),
@@ -82,4 +98,29 @@ impl Base {
 fn strip<'a>(text: &'a str, front: &str) -> Option<&'a str> {
     let (begin, rest) = text.split_at_checked(front.len())?;
     begin.eq_ignore_ascii_case(front).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gw_nothing_above_the_path_of_a_provider_is_asked() {
+        let base = |url: &str| Base::of(&url.parse().unwrap()).unwrap();
+        let below = base("https://api.shop.example/v1");
+        for above in [
+            "/../admin",
+            "/x/..",
+            "/%2E%2e/a",
+            "/a%2f..%2Fb",
+            "/..\\a",
+            "/.%2e?x",
+        ] {
+            assert_eq!(below.uri(above), None, "{above}");
+        }
+        for fine in ["/a..b", "/x?to=../y", "/%2e", "/...", "/."] {
+            assert!(below.uri(fine).is_some(), "{fine}");
+        }
+        assert!(base("https://api.shop.example").uri("/../x").is_some());
+    }
 }

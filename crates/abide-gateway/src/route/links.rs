@@ -7,7 +7,26 @@ use super::Route;
 
 const NAMES: [http::HeaderName; 3] = [LOCATION, CONTENT_LOCATION, LINK];
 
-/// Turns the fields of an answer. `to` is where the caller asked: scheme and authority.
+/// How a caller named a provider, and names it in the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Front {
+    /// By its name in front of the path.
+    Name,
+    /// By a host of its own.
+    Host,
+}
+
+impl Front {
+    /// What is in front of the provider's own paths here. `host` is how the caller names the gateway.
+    pub(crate) fn of(self, scheme: &str, host: &str, route: &Route) -> String {
+        match self {
+            Self::Name => format!("{scheme}://{host}/{}", route.name),
+            Self::Host => format!("{scheme}://{host}"),
+        }
+    }
+}
+
+/// Turns the fields of an answer. `to` is what stands for the provider's base where the caller asked.
 pub(crate) fn rewrite(headers: &mut HeaderMap, route: &Route, to: impl FnOnce() -> String) {
     if !NAMES.iter().any(|name| headers.contains_key(name)) {
         return;
@@ -43,7 +62,7 @@ fn one(address: &str, route: &Route, to: &str) -> Option<String> {
         [b'/', ..] => address.strip_prefix(&*route.base.prefix)?,
         _ => route.base.rest(address)?,
     };
-    Some(format!("{to}/{}{rest}", route.name))
+    Some(format!("{to}{rest}"))
 }
 
 /// The targets of a `Link` (RFC 8288), turned: whatever stands in `<>` outside of quotes.
@@ -92,13 +111,13 @@ mod tests {
         Route::new("shop".into(), base, Way::Named, None)
     }
 
-    const TO: &str = "http://127.0.0.1:4180";
+    const TO: &str = "http://127.0.0.1:4180/shop";
 
     #[test]
     fn gw_fields_that_lead_to_the_provider_lead_through_the_gateway() {
         let route = route("https://api.shop.example/v1");
         let of = |address| one(address, &route, TO);
-        let through = |rest: &str| Some(format!("{TO}/shop{rest}"));
+        let through = |rest: &str| Some(format!("{TO}{rest}"));
         assert_eq!(of("https://api.shop.example/v1/x?p=2"), through("/x?p=2"));
         assert_eq!(of("HTTPS://API.shop.example/v1/x"), through("/x"));
         assert_eq!(of("https://api.shop.example/v1"), through(""));
@@ -130,8 +149,8 @@ mod tests {
         assert_eq!(
             list(value, &route, TO).unwrap(),
             format!(
-                "<{TO}/shop/r?page=2>; rel=\"next\", <https://x.example/>; rel=\"a<b\", \
-                 <{TO}/shop/r?page=9>; rel=\"last\""
+                "<{TO}/r?page=2>; rel=\"next\", <https://x.example/>; rel=\"a<b\", \
+                 <{TO}/r?page=9>; rel=\"last\""
             )
         );
         // Nothing half-turned is handed on.

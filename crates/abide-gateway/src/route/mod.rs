@@ -18,7 +18,7 @@ use parking_lot::RwLock;
 pub use self::base::BadBase;
 pub(crate) use self::base::Base;
 pub(crate) use self::chain::Chain;
-pub(crate) use self::links::rewrite;
+pub(crate) use self::links::{Front, rewrite};
 use crate::record::{Meters, Provider};
 use crate::settings::{ChainRoute, Upstream};
 
@@ -33,6 +33,8 @@ pub(crate) struct Route {
     pub(crate) way: Way,
     /// Put into every request, in place of what the caller has there.
     pub(crate) credential: Option<(HeaderName, HeaderValue)>,
+    /// Callers write a credential into its paths: they are not shown as they are.
+    pub(crate) path_is_secret: bool,
     /// Its figures, once somebody asked for it: looked up by name they cost as much as the route.
     meter: OnceLock<Arc<Provider>>,
 }
@@ -49,6 +51,7 @@ impl Route {
             base,
             way,
             credential,
+            path_is_secret: false,
             meter: OnceLock::new(),
         }
     }
@@ -104,6 +107,7 @@ impl Routes {
         catalogue: Arc<Catalogue>,
         upstreams: &[Upstream],
         chains: &[ChainRoute],
+        path_is_secret: impl Fn(&Uri) -> bool,
     ) -> Result<Self, (String, BadBase)> {
         let (mut known, mut aliases) = (HashMap::new(), HashMap::new());
         for upstream in upstreams {
@@ -114,7 +118,9 @@ impl Routes {
                 false => Way::Own,
             };
             let credential = upstream.credential.clone();
-            let route = Arc::new(Route::new(name.clone(), base, way, credential));
+            let mut route = Route::new(name.clone(), base, way, credential);
+            route.path_is_secret = path_is_secret(&upstream.base);
+            let route = Arc::new(route);
             for alias in &upstream.aliases {
                 aliases.insert(alias.clone(), Arc::clone(&route));
             }
@@ -188,7 +194,9 @@ impl Routes {
         let uri: Result<Uri, _> = format!("https://{authority}/").parse();
         let base = uri.ok().and_then(|uri| Base::of(&uri).ok());
         let base = base.ok_or(NoRoute::Unknown)?;
-        let route = Arc::new(Route::new(name.into(), base, Way::Public, None));
+        let mut route = Route::new(name.into(), base, Way::Public, None);
+        route.path_is_secret = profile.told().credential.segment.is_some();
+        let route = Arc::new(route);
         let mut known = self.known.write();
         if known.len() < KNOWN {
             known.insert(name.into(), Arc::clone(&route));
@@ -232,7 +240,7 @@ mod tests {
 
     fn routes() -> Routes {
         let own = Upstream::new("shop", "http://127.0.0.1:9000/v1/".parse().unwrap());
-        Routes::new(Arc::new(Catalogue::built_in()), &[own], &[]).unwrap()
+        Routes::new(Arc::new(Catalogue::built_in()), &[own], &[], |_| false).unwrap()
     }
 
     fn asked(path: &str) -> Result<String, NoRoute> {

@@ -1,11 +1,11 @@
 //! One connection of a caller: HTTP/1.1, or HTTP/2 where it begins with that.
 
 use std::convert::Infallible;
-use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 
-use http::Request;
+use http::header::{CONNECTION, HeaderValue, UPGRADE};
+use http::{Method, Request, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -14,10 +14,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 
 use super::guarded::Guarded;
+use crate::body::Asked;
 use crate::bounds::Beside;
-use crate::forward::{Peer, forward};
+use crate::door::Peer;
+use crate::forward::forward;
 use crate::front::{Front, Own};
-use crate::life::drains;
+use crate::life::{drains, ends};
 
 /// Agrees on TLS first, where that is spoken.
 pub(super) async fn begin<T>(
@@ -41,13 +43,30 @@ pub(super) async fn begin<T>(
     }
 }
 
+const CLOSE: HeaderValue = HeaderValue::from_static("close");
+
+/// Whether what follows a request may be no HTTP: then it was not looked at, and where the connection stays
+/// HTTP it ends with the answer. Tells which answers leave HTTP.
+fn leaving<B>(request: &Request<B>) -> Option<fn(StatusCode) -> bool> {
+    if request.version() >= Version::HTTP_2 {
+        return None;
+    }
+    match *request.method() == Method::CONNECT {
+        true => Some(|status| status.is_success()),
+        false => {
+            let asks = request.headers().contains_key(UPGRADE);
+            asks.then_some(|status| status == StatusCode::SWITCHING_PROTOCOLS)
+        }
+    }
+}
+
 async fn serve<T>(front: Front, ways: Arc<Own>, socket: T, peer: Peer)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let gateway = front.now();
     let mut phase = gateway.life().watch();
-    let socket = Guarded::new(socket, gateway.settings().limits.body_idle);
+    let socket = Guarded::new(socket, &gateway.settings().limits);
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let limits = &gateway.settings().limits;
     builder
@@ -61,34 +80,49 @@ where
         .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
         .keep_alive_interval(limits.head_read)
         .keep_alive_timeout(limits.head_read);
-    let shared = Arc::new((front, ways, peer));
+    let asked = Arc::new(Asked::default());
+    let shared = Arc::new((front, ways, peer, Arc::clone(&asked)));
     let service = service_fn(move |request: Request<Incoming>| {
         let shared = Arc::clone(&shared);
         async move {
-            let (front, ways, peer) = &*shared;
+            let (front, ways, peer, asked) = &*shared;
             let gateway = front.now();
             let ways = ways.of(&gateway);
-            Ok::<_, Infallible>(forward(&gateway, &ways, peer, request).await)
+            let leaving = leaving(&request);
+            let (busy, multiplexed) = (asked.one(), request.version() == Version::HTTP_2);
+            let mut answer = forward(&gateway, &ways, peer, request).await;
+            if leaving.is_some_and(|has_left| !has_left(answer.status())) {
+                answer.headers_mut().insert(CONNECTION, CLOSE);
+            }
+            Ok::<_, Infallible>(answer.map(|body| match multiplexed {
+                true => body.watched().keeps(busy),
+                false => body.keeps(busy),
+            }))
         }
     });
-    let now = phase.clone();
-    // Pinned where they are made: a name of its own would take each its room once more.
-    let mut draining = pin!(drains(&mut phase));
+    // Pinned where it is made: a name of its own would take its room once more.
     let mut connection =
         pin!(builder.serve_connection_with_upgrades(TokioIo::new(socket), service));
-    let (mut told, mut drained) = (false, false);
-    let ended = poll_fn(|cx| {
-        // Told once, this task is woken when the phase changes: until then there is nothing to ask.
-        if !drained && (!told || now.has_changed().unwrap_or(true)) {
-            told = true;
-            if draining.as_mut().poll(cx).is_ready() {
-                drained = true;
-                connection.as_mut().graceful_shutdown();
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = drains(&mut phase) => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = ends(&mut phase) => return,
             }
         }
-        connection.as_mut().poll(cx)
-    });
-    let ended = ended.await;
+        // The HTTP library looks after connections that speak HTTP/1.1; one that has said nothing yet,
+        // or speaks HTTP/2 and asks for nothing, is none of those.
+        () = asked.is_quiet(limits.head_read) => {
+            connection.as_mut().graceful_shutdown();
+            let ended = tokio::time::timeout(limits.head_read, connection.as_mut()).await;
+            let Ok(ended) = ended else {
+                return;
+            };
+            ended
+        }
+    };
     if let Err(e) = ended {
         tracing::debug!(error = %e, "a caller's connection ended early");
     }
@@ -101,7 +135,6 @@ mod tests {
 
     use super::*;
     use crate::gateway::Gateway;
-    use crate::inside::Place;
     use crate::record::Log;
     use crate::settings::Settings;
 
@@ -121,7 +154,7 @@ mod tests {
             address: None,
             scheme: "http",
             door: None,
-            place: Place::default(),
+            place: crate::inside::Place::default(),
         };
         let (_caller, socket) = tokio::io::duplex(64);
         let size = size_of_val(&begin(front, ways, socket, peer, None));

@@ -90,7 +90,8 @@ impl Serving {
     }
 
     /// Ends in good order: says that it is not ready, stops accepting, finishes what is on the wire,
-    /// turns away what still waits when the drain's limit is up.
+    /// turns away what still waits when the drain's limit is up, and cuts off what is still on the
+    /// wire when as much time has passed again.
     ///
     /// # Errors
     /// What a worker came to an end of.
@@ -108,15 +109,24 @@ impl Serving {
             })
         });
         let governor = gateway.governor();
-        let ended = match tokio::time::timeout(limits.drain, &mut ended).await {
-            Ok(ended) => ended,
-            // Who comes to wait after that is turned away in its turn.
-            Err(_) => loop {
+        if let Ok(ended) = tokio::time::timeout(limits.drain, &mut ended).await {
+            return Ok(ended.map_err(io::Error::other).flatten()?);
+        }
+        // Who comes to wait from now on is turned away in its turn.
+        let turned = async {
+            loop {
                 governor.turn_all_away();
                 if let Ok(ended) = tokio::time::timeout(AGAIN, &mut ended).await {
                     break ended;
                 }
-            },
+            }
+        };
+        let ended = match tokio::time::timeout(limits.drain, turned).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                life.enter(Phase::Ended);
+                ended.await
+            }
         };
         Ok(ended.map_err(io::Error::other).flatten()?)
     }

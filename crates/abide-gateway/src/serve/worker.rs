@@ -10,8 +10,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use super::connection;
-use crate::door::{Listener, Socket};
-use crate::forward::Peer;
+use crate::door::{Listener, Peer, Socket};
 use crate::front::{Front, Own};
 use crate::life::drains;
 
@@ -58,7 +57,7 @@ async fn accept(front: &Front, ways: &Arc<Own>, listener: Listener) -> io::Resul
             accepted = gateway.callers().next(&door) => accepted,
             () = drains(&mut phase) => break,
         };
-        let (socket, address, place) = match accepted {
+        let (socket, address, seat) = match accepted {
             Ok(accepted) => accepted,
             Err(e) if is_callers(&e) => continue,
             Err(e) => {
@@ -70,12 +69,15 @@ async fn accept(front: &Front, ways: &Arc<Own>, listener: Listener) -> io::Resul
         let peer = Peer {
             address,
             scheme,
+            named: socket
+                .door()
+                .map_or_else(Box::default, |at| at.to_string().into()),
             door: socket.door(),
             place: place_of,
+            seat: Arc::new(seat),
         };
         let (front, ways, tls) = (front.clone(), Arc::clone(ways), tls.clone());
         connections.spawn(async move {
-            let _place = place;
             match socket {
                 Socket::Tcp(socket) => connection::begin(front, ways, socket, peer, tls).await,
                 #[cfg(unix)]

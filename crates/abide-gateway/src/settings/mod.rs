@@ -31,6 +31,9 @@ pub struct Settings {
     pub allow_unlisted: bool,
     /// Who may use it. Default everybody, which is for loopback only.
     pub access: Access,
+    /// Web pages that may use it without a token. Default none: any page that is open on this
+    /// machine could send what its user may.
+    pub origins: Vec<String>,
     /// Who may change something, and by which names.
     pub admin: Admin,
     /// The configuration behind all this, as the admin API shows it: without secrets.
@@ -121,6 +124,7 @@ impl Default for Settings {
             forwarded: false,
             allow_unlisted: false,
             access: Access::default(),
+            origins: Vec::new(),
             admin: Admin::default(),
             shown: serde_json::Value::Object(serde_json::Map::new()),
             limits: Limits::default(),

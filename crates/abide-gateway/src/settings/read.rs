@@ -46,6 +46,7 @@ impl Settings {
         let upstreams = upstreams.collect::<Result<_, _>>()?;
         Ok(Self {
             access: access(&told)?,
+            origins: told.origins.clone(),
             admin: admin(&told)?,
             shown: abide_config::show_json(config),
             limits: limits(&told),

@@ -48,7 +48,10 @@ pub(crate) fn connector(
     reach: Reach,
     transport: &Transport,
 ) -> Result<Connector, rustls::Error> {
-    let mut http = HttpConnector::new_with_resolver(Resolver { reach });
+    let mut http = HttpConnector::new_with_resolver(Resolver {
+        reach,
+        within: limits.connect,
+    });
     http.set_nodelay(true);
     http.enforce_http(false);
     http.set_connect_timeout(Some(limits.connect));
@@ -198,7 +201,14 @@ fn allowed(all: Vec<SocketAddr>, reach: Reach) -> io::Result<Vec<SocketAddr>> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resolver {
     reach: Reach,
+    /// Name servers that do not answer are asked for minutes by some systems.
+    within: Duration,
 }
+
+/// Nobody said in time where a name leads.
+#[derive(Debug, thiserror::Error)]
+#[error("the name was not resolved in time")]
+struct NoName;
 
 /// Addresses of a name.
 type Resolving =
@@ -214,9 +224,10 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Resolving {
-        let reach = self.reach;
+        let Self { reach, within } = *self;
         Box::pin(async move {
-            let all = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let found = tokio::time::timeout(within, tokio::net::lookup_host((name.as_str(), 0)));
+            let all = found.await.map_err(|_| io::Error::other(NoName))??;
             Ok(allowed(all.collect(), reach)?.into_iter())
         })
     }

@@ -9,7 +9,8 @@ mod reply;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -71,6 +72,9 @@ pub(crate) struct Sending {
     answer: Answering,
     head: Bound,
     within: Duration,
+    /// How much of what the caller sends went by, where that may take long.
+    gone_by: Option<Arc<AtomicU64>>,
+    before: u64,
 }
 
 enum Answering {
@@ -82,18 +86,27 @@ impl Future for Sending {
     type Output = Result<Response<Reply>, Failure>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = match &mut self.answer {
-            Answering::Plain(answer) => Pin::new(answer).poll(cx),
-            Answering::Other(answer) => Pin::new(answer).poll(cx).map(|answer| match answer {
-                Ok(answer) => Ok(answer.map(Reply::of)),
-                Err(e) => Err(Failure::Exchange(e)),
-            }),
-        };
-        if answer.is_ready() {
-            return answer;
+        loop {
+            let answer = match &mut self.answer {
+                Answering::Plain(answer) => Pin::new(answer).poll(cx),
+                Answering::Other(answer) => Pin::new(answer).poll(cx).map(|answer| match answer {
+                    Ok(answer) => Ok(answer.map(Reply::of)),
+                    Err(e) => Err(Failure::Exchange(e)),
+                }),
+            };
+            if answer.is_ready() {
+                return answer;
+            }
+            ready!(self.head.poll_over(cx));
+            // While a large body goes by, nobody can answer yet.
+            let gone_by = self.gone_by.as_ref();
+            let now = gone_by.map_or(0, |n| n.load(Ordering::Relaxed));
+            if now == self.before {
+                return Poll::Ready(Err(Failure::Late(self.within)));
+            }
+            self.before = now;
+            self.head.begins_anew();
         }
-        let late = self.head.poll_over(cx);
-        late.map(|()| Err(Failure::Late(self.within)))
     }
 }
 
@@ -108,6 +121,8 @@ impl Service<Request<Outgoing>> for Upstream {
 
     fn call(&mut self, request: Request<Outgoing>) -> Sending {
         Sending {
+            before: 0,
+            gone_by: request.body().gone_by(),
             answer: match Plain::takes(&request) {
                 true => Answering::Plain(self.inner.plain.send(request)),
                 false => Answering::Other(self.inner.client.request(request)),

@@ -24,6 +24,9 @@ pub struct Options {
     pub patience: Option<Duration>,
     /// Bounds everything up to the head of its answer; the layer's own bound when absent.
     pub deadline: Option<Duration>,
+    /// It sends more than is kept, as fast as its caller does: only its deadline bounds how long
+    /// that takes, not its patience.
+    pub streams: bool,
     /// How urgent it is.
     pub urgency: Urgency,
     /// Whom to be fair to; 0 for everybody else.
@@ -38,6 +41,9 @@ impl Options {
         let mut call = layer.clone();
         call.patience = self.patience.unwrap_or(call.patience);
         call.deadline = self.deadline.or(call.deadline);
+        if self.streams {
+            call.beyond = None;
+        }
         call
     }
 }
