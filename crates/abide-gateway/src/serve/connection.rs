@@ -127,37 +127,3 @@ where
         tracing::debug!(error = %e, "a caller's connection ended early");
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use abide::Governor;
-    use abide::core::call::CallPolicy;
-
-    use super::*;
-    use crate::gateway::Gateway;
-    use crate::record::Log;
-    use crate::settings::Settings;
-
-    /// Each caller that waits has one of these: what only few requests need lies in boxes.
-    #[tokio::test]
-    async fn inv12_a_connection_takes_little() {
-        let governor = Governor::builder().build().unwrap();
-        let gateway = Gateway::new(
-            Settings::default(),
-            governor,
-            CallPolicy::default(),
-            Log::none(),
-        );
-        let front = Front::new(gateway.unwrap());
-        let ways = Arc::new(Own::new(&front).unwrap());
-        let peer = Peer {
-            address: None,
-            scheme: "http",
-            door: None,
-            place: crate::inside::Place::default(),
-        };
-        let (_caller, socket) = tokio::io::duplex(64);
-        let size = size_of_val(&begin(front, ways, socket, peer, None));
-        assert!(size < 4096, "{size} bytes");
-    }
-}
