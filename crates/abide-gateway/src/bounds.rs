@@ -70,6 +70,13 @@ impl Bound {
         };
         sleep.as_mut().poll(cx)
     }
+
+    /// It runs from now on, once more.
+    pub(crate) fn begins_anew(&mut self) {
+        if let Some(sleep) = &mut self.sleep {
+            sleep.as_mut().reset(now() + self.bounds.length);
+        }
+    }
 }
 
 impl Drop for Bound {

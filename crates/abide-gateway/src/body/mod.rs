@@ -2,8 +2,10 @@
 
 mod answer;
 mod busy;
+mod copies;
 mod outgoing;
 
 pub(crate) use answer::{Answer, Own};
 pub(crate) use busy::Asked;
-pub(crate) use outgoing::{CallerError, Copies, Outgoing};
+pub(crate) use copies::Copies;
+pub(crate) use outgoing::{CallerError, Outgoing};

@@ -45,7 +45,6 @@ pub(crate) fn of_one_hop(headers: &mut HeaderMap) {
         }
         headers.remove(CONNECTION);
     }
-    // Whether trailers are welcome is told to the next hop anew.
     if others {
         for name in &OF_ONE_HOP {
             headers.remove(name);

@@ -1,11 +1,8 @@
 //! One connection of a caller: HTTP/1.1, or HTTP/2 where it begins with that.
 
 use std::convert::Infallible;
-use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
 
 use http::header::{CONNECTION, HeaderValue, UPGRADE};
 use http::{Method, Request, StatusCode, Version};
@@ -14,7 +11,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::guarded::Guarded;
@@ -23,7 +19,7 @@ use crate::bounds::Beside;
 use crate::door::Peer;
 use crate::forward::forward;
 use crate::front::{Front, Own};
-use crate::life::{Phase, drains, ends};
+use crate::life::{drains, ends};
 
 /// Agrees on TLS first, where that is spoken.
 pub(super) async fn begin<T>(
@@ -104,89 +100,30 @@ where
             }))
         }
     });
-    let now = phase.clone();
-    // Pinned where they are made: a name of its own would take each its room once more.
-    let mut draining = pin!(drains(&mut phase));
-    // The HTTP library looks after connections that speak HTTP/1.1; one that has said nothing yet, or
-    // speaks HTTP/2 and asks for nothing, is none of those.
-    let mut quiet = pin!(asked.is_quiet(limits.head_read));
+    // Pinned where it is made: a name of its own would take its room once more.
     let mut connection =
         pin!(builder.serve_connection_with_upgrades(TokioIo::new(socket), service));
-    let (mut told, mut leaves) = (false, false);
-    let ended = poll_fn(|cx| {
-        // Told once, this task is woken when the phase changes: until then there is nothing to ask.
-        if !leaves && (!told || now.has_changed().unwrap_or(true)) {
-            told = true;
-            leaves = draining.as_mut().poll(cx).is_ready();
-            if leaves {
-                connection.as_mut().graceful_shutdown();
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = drains(&mut phase) => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = ends(&mut phase) => return,
             }
         }
-        if !leaves && quiet.as_mut().poll(cx).is_ready() {
-            leaves = true;
+        // The HTTP library looks after connections that speak HTTP/1.1; one that has said nothing yet,
+        // or speaks HTTP/2 and asks for nothing, is none of those.
+        () = asked.is_quiet(limits.head_read) => {
             connection.as_mut().graceful_shutdown();
+            let ended = tokio::time::timeout(limits.head_read, connection.as_mut()).await;
+            let Ok(ended) = ended else {
+                return;
+            };
+            ended
         }
-        match connection.as_mut().poll(cx) {
-            Poll::Ready(ended) => Poll::Ready(Some(ended)),
-            Poll::Pending if leaves => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    });
-    let ended = match ended.await {
-        Some(ended) => ended,
-        // It has as long again as it may say nothing, and no longer than anybody may.
-        None => tokio::select! {
-            ended = connection => ended,
-            () = over(now, limits.head_read) => return,
-        },
     };
     if let Err(e) = ended {
         tracing::debug!(error = %e, "a caller's connection ended early");
-    }
-}
-
-/// Waits until a connection that was asked to end may be cut off: where the gateway drains, when
-/// that has an end, else after `long`.
-async fn over(mut phase: watch::Receiver<Phase>, long: Duration) {
-    let ended = tokio::time::timeout(long, ends(&mut phase)).await;
-    if ended.is_err() && *phase.borrow() == Phase::Draining {
-        ends(&mut phase).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use abide::Governor;
-    use abide::core::call::CallPolicy;
-
-    use super::*;
-    use crate::door::{Callers, Place};
-    use crate::gateway::Gateway;
-    use crate::record::Log;
-    use crate::settings::Settings;
-
-    /// Each caller that waits has one of these: what only few requests need lies in boxes.
-    #[tokio::test]
-    async fn inv12_a_connection_takes_little() {
-        let governor = Governor::builder().build().unwrap();
-        let gateway = Gateway::new(
-            Settings::default(),
-            governor,
-            CallPolicy::default(),
-            Log::none(),
-        );
-        let front = Front::new(gateway.unwrap());
-        let ways = Arc::new(Own::new(&front).unwrap());
-        let peer = Peer {
-            address: None,
-            scheme: "http",
-            door: None,
-            named: "".into(),
-            place: Place::default(),
-            seat: Arc::new(Callers::new(&front.now().settings().limits).seat()),
-        };
-        let (_caller, socket) = tokio::io::duplex(64);
-        let size = size_of_val(&begin(front, ways, socket, peer, None));
-        assert!(size < 4096, "{size} bytes");
     }
 }

@@ -10,7 +10,8 @@ mod reply;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use http::{Request, Response};
 use hyper_util::client::legacy;
@@ -70,9 +71,10 @@ impl Upstream {
 pub(crate) struct Sending {
     answer: Answering,
     head: Bound,
-    bounds: Bounds,
-    /// What went by of a large body, and how much of that when it was looked at last.
-    gone_by: Option<(Arc<AtomicU64>, u64)>,
+    within: Duration,
+    /// How much of what the caller sends went by, where that may take long.
+    gone_by: Option<Arc<AtomicU64>>,
+    before: u64,
 }
 
 enum Answering {
@@ -84,29 +86,27 @@ impl Future for Sending {
     type Output = Result<Response<Reply>, Failure>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = match &mut self.answer {
-            Answering::Plain(answer) => Pin::new(answer).poll(cx),
-            Answering::Other(answer) => Pin::new(answer).poll(cx).map(|answer| match answer {
-                Ok(answer) => Ok(answer.map(Reply::of)),
-                Err(e) => Err(Failure::Exchange(e)),
-            }),
-        };
-        if answer.is_ready() {
-            return answer;
-        }
-        while self.head.poll_over(cx).is_ready() {
-            // While a large body goes by, nobody can answer yet.
-            let now = self
-                .gone_by
-                .as_ref()
-                .map(|(all, _)| all.load(Ordering::Relaxed));
-            match (&mut self.gone_by, now) {
-                (Some((_, before)), Some(now)) if *before != now => *before = now,
-                _ => return Poll::Ready(Err(Failure::Late(self.bounds.length()))),
+        loop {
+            let answer = match &mut self.answer {
+                Answering::Plain(answer) => Pin::new(answer).poll(cx),
+                Answering::Other(answer) => Pin::new(answer).poll(cx).map(|answer| match answer {
+                    Ok(answer) => Ok(answer.map(Reply::of)),
+                    Err(e) => Err(Failure::Exchange(e)),
+                }),
+            };
+            if answer.is_ready() {
+                return answer;
             }
-            self.head = self.bounds.one();
+            ready!(self.head.poll_over(cx));
+            // While a large body goes by, nobody can answer yet.
+            let gone_by = self.gone_by.as_ref();
+            let now = gone_by.map_or(0, |n| n.load(Ordering::Relaxed));
+            if now == self.before {
+                return Poll::Ready(Err(Failure::Late(self.within)));
+            }
+            self.before = now;
+            self.head.begins_anew();
         }
-        Poll::Pending
     }
 }
 
@@ -121,13 +121,14 @@ impl Service<Request<Outgoing>> for Upstream {
 
     fn call(&mut self, request: Request<Outgoing>) -> Sending {
         Sending {
-            gone_by: request.body().gone_by().map(|all| (all, 0)),
+            before: 0,
+            gone_by: request.body().gone_by(),
             answer: match Plain::takes(&request) {
                 true => Answering::Plain(self.inner.plain.send(request)),
                 false => Answering::Other(self.inner.client.request(request)),
             },
             head: self.inner.head.one(),
-            bounds: self.inner.head.clone(),
+            within: self.inner.head.length(),
         }
     }
 }
