@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use crate::broadcast::Broadcast;
 use crate::clock::{Clock, System};
 use crate::governor::Governor;
+use crate::health::Health;
 use crate::names::Names;
 use crate::outage::Guard;
 use crate::policies::{Policies, Treat, Treatment};
@@ -170,6 +171,7 @@ impl GovernorBuilder {
             outage: Guard::new(self.outage, self.neutral, audience),
             clock: self.clock,
             store,
+            health: Health::default(),
             names,
             namer: self.namer,
             profiler: self.profiler,

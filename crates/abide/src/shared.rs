@@ -16,6 +16,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::broadcast::Broadcast;
 use crate::clock::Clock;
 use crate::events::{self, What};
+use crate::health::Health;
 use crate::names::Names;
 use crate::outage::Guard;
 
@@ -46,6 +47,7 @@ const A_HABIT: u32 = 4;
 pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) health: Health,
     pub(crate) names: Names,
     pub(crate) namer: Option<Namer>,
     pub(crate) catalogue: Arc<Catalogue>,
