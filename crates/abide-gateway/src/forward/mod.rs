@@ -7,6 +7,7 @@
 mod chain;
 mod denied;
 mod head;
+mod proxied;
 mod through;
 mod tunnel;
 mod upgrade;
@@ -19,15 +20,17 @@ use http::header::HOST;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 
+use self::proxied::{Proxied, port_of};
 use self::through::Asked;
 use crate::access::denied;
 use crate::answer::Problem;
 use crate::body::{Answer, Own};
 use crate::door::{Faces, Peer};
-use crate::gateway::{Gateway, Ways};
+use crate::gateway::Gateway;
 use crate::inside;
 use crate::record::{Outcome, Record};
-use crate::route::{Base, Chain, Route, Way};
+use crate::route::{Base, Chain, Route};
+use crate::ways::Ways;
 
 /// Answers one request.
 pub(crate) async fn forward(
@@ -159,16 +162,9 @@ fn by_proxy(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
         .build();
     let base = front.ok().and_then(|front| Base::of(&front).ok());
     let base = base.ok_or_else(|| Box::new(denied::bad_path()))?;
-    let route = Route {
-        name: listed.provider.into(),
-        base,
-        way: match listed.configured {
-            true => Way::Named,
-            false => Way::Public,
-        },
-        credential: None,
-    };
-    Ok((Arc::new(route), uri.clone()))
+    let port = port_of(uri).unwrap_or_default();
+    let proxied = Proxied::of(gateway, &listed, &base.authority, port);
+    Ok((Arc::new(proxied.route(listed, base)), uri.clone()))
 }
 
 /// An answer of our own.

@@ -94,6 +94,7 @@ mod tests {
             base: Base::of(&base.parse().unwrap()).unwrap(),
             way: Way::Named,
             credential: None,
+            body_idle: None,
         }
     }
 

@@ -10,6 +10,7 @@ mod links;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use abide::profile::{Catalogue, Host, Profile};
 use http::{HeaderName, HeaderValue, Uri};
@@ -32,17 +33,21 @@ pub(crate) struct Route {
     pub(crate) way: Way,
     /// Put into every request, in place of what the caller has there.
     pub(crate) credential: Option<(HeaderName, HeaderValue)>,
+    /// How long a body may stand still, where that is not the gateway's own.
+    pub(crate) body_idle: Option<Duration>,
 }
 
 /// How a provider is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// At an address that is public.
     Public,
     /// At an address that the operator named, wherever that leads.
     Named,
-    /// By a way of its own: other authorities, a proxy.
-    Own,
+    /// By a provider's way of its own: other authorities, a proxy.
+    Own(Box<str>),
+    /// By that, at an address that is public.
+    OwnPublic(Box<str>),
 }
 
 /// Why nobody is asked.
@@ -89,9 +94,10 @@ impl Routes {
                 base,
                 way: match upstream.transport.is_plain() {
                     true => Way::Named,
-                    false => Way::Own,
+                    false => Way::Own(name.clone()),
                 },
                 credential: upstream.credential.clone(),
+                body_idle: upstream.body_idle,
             };
             let route = Arc::new(route);
             for alias in &upstream.aliases {
@@ -171,6 +177,7 @@ impl Routes {
             base: base.ok_or(NoRoute::Unknown)?,
             way: Way::Public,
             credential: None,
+            body_idle: None,
         });
         let mut known = self.known.write();
         if known.len() < KNOWN {

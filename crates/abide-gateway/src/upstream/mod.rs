@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http::header::UPGRADE;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
@@ -29,10 +30,21 @@ pub(crate) struct Upstream {
     inner: Arc<Inner>,
 }
 
+type Client = legacy::Client<connect::Connector, Outgoing>;
+
 struct Inner {
-    client: legacy::Client<connect::Connector, Outgoing>,
+    client: Client,
+    /// For requests that want to leave HTTP, which HTTP/2 does not let them.
+    leaving: Client,
     head: Duration,
 }
+
+/// How often a provider that is asked over HTTP/2 is asked whether it is still there, while it owes
+/// an answer. All requests to a host share the one connection: one that died without a word would hold
+/// up every one of them until its own time is up. Rarer than what servers take for a flood.
+const PING: Duration = Duration::from_secs(20);
+/// How long its answer may take: twice what a lost packet costs on a bad line.
+const PONG: Duration = Duration::from_secs(10);
 
 impl Upstream {
     /// # Errors
@@ -42,16 +54,20 @@ impl Upstream {
         reach: Reach,
         transport: &Transport,
     ) -> Result<Self, rustls::Error> {
-        let client = legacy::Client::builder(TokioExecutor::new())
+        let connectors = connect::connectors(limits, reach, transport)?;
+        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        builder
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits.pool_idle)
             .pool_max_idle_per_host(limits.pool_size)
             .timer(TokioTimer::new())
-            .build(connect::connector(limits, reach, transport)?);
+            .http2_keep_alive_interval(PING)
+            .http2_keep_alive_timeout(PONG);
         Ok(Self {
             inner: Arc::new(Inner {
-                client,
-                head: limits.head,
+                client: builder.build(connectors.all),
+                leaving: builder.build(connectors.one),
+                head: transport.head.unwrap_or(limits.head),
             }),
         })
     }
@@ -73,7 +89,11 @@ impl Service<Request<Outgoing>> for Upstream {
     fn call(&mut self, request: Request<Outgoing>) -> Sending {
         let head = self.inner.head;
         let gone_by = request.body().gone_by();
-        let mut answer = self.inner.client.request(request);
+        let client = match request.headers().contains_key(UPGRADE) {
+            true => &self.inner.leaving,
+            false => &self.inner.client,
+        };
+        let mut answer = client.request(request);
         Box::pin(async move {
             let mut before = 0;
             loop {
