@@ -5,6 +5,13 @@
 //! cargo build --release -p abide-cli
 //! cargo run --release -p bench-gateway                  nginx and abide
 //! cargo run --release -p bench-gateway -- --subjects nginx,legacy,pool
+//! cargo run --release -p bench-gateway -- --subjects abide --providers 1000 --held 100
+//! cargo run --release -p bench-gateway -- --subjects abide --threads 1,2
+//! cargo run --release -p bench-gateway -- --subjects abide --waiting 2000
+//! cargo run --release -p bench-gateway -- --subjects abide --start
+//!
+//! cargo build --release --manifest-path bench/pingora/Cargo.toml --target-dir target
+//! cargo run --release -p bench-gateway -- --subjects nginx,abide,pingora
 //! ```
 //!
 //! A stand-in is a gateway around an empty decision: timers, an observed body, an access log and
@@ -14,8 +21,10 @@ mod cpu;
 mod measure;
 mod nginx;
 mod stand_in;
+mod start;
 mod subject;
 mod table;
+mod waiting;
 mod wrk;
 
 use std::net::SocketAddr;

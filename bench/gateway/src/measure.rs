@@ -1,10 +1,12 @@
 //! Rounds: each subject in turn, in an order thrown anew every round, and each figure a ratio to
 //! what nginx came to in the same round.
 
+use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
-use crate::subject::{Kind, Subject, answers, end, free};
-use crate::{cpu, nginx, table, wrk};
+use crate::subject::{Kind, Plan, Subject, answers, end, free};
+use crate::{cpu, nginx, start, table, waiting, wrk};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -21,9 +23,52 @@ pub(crate) struct Args {
     /// Connections of the load.
     #[arg(long, default_value_t = 64)]
     connections: u32,
-    /// Worker threads of each.
-    #[arg(long, default_value_t = 1)]
-    threads: usize,
+    /// Worker threads of each; each subject is measured with each number of them.
+    #[arg(long, value_delimiter = ',', default_value = "1")]
+    threads: Vec<usize>,
+    /// Measures abide once more with so many places a provider: at its default of 8 most of the
+    /// callers wait in line, which no plain proxy has them do.
+    #[arg(long)]
+    concurrency: Option<u32>,
+    /// Measures abide once more with so many other providers configured.
+    #[arg(long, default_value_t = 0)]
+    providers: usize,
+    /// How many of those are held meanwhile.
+    #[arg(long, default_value_t = 0, requires = "providers")]
+    held: usize,
+    /// Measures instead what so many callers that wait take: each asks a held provider over
+    /// HTTP/1.1, with 8 header fields.
+    #[arg(long, conflicts_with = "start")]
+    waiting: Option<usize>,
+    /// Measures instead how long it takes from the start to the first byte answered.
+    #[arg(long)]
+    start: bool,
+}
+
+impl Args {
+    fn plans(&self) -> Vec<Plan> {
+        let mut plans = Vec::new();
+        for &kind in &self.subjects {
+            for &threads in &self.threads {
+                let plain = Plan::of(kind, threads);
+                plans.push(plain);
+                if kind == Kind::Abide && self.concurrency.is_some() {
+                    plans.push(Plan {
+                        concurrency: self.concurrency,
+                        ..plain
+                    });
+                }
+                if kind == Kind::Abide && self.providers > 0 {
+                    plans.push(Plan {
+                        providers: self.providers,
+                        held: self.held.min(self.providers),
+                        ..plain
+                    });
+                }
+            }
+        }
+        plans
+    }
 }
 
 /// One subject in one round.
@@ -41,23 +86,31 @@ pub(crate) struct Figures {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let dir = tempfile::tempdir()?;
     let upstream = free()?;
-    let mut origin = nginx::origin(dir.path(), upstream)?;
-    let all = rounds(args, dir.path(), upstream);
+    let plans = args.plans();
+    let mut origin = nginx::origin(dir.path(), upstream, args.held)?;
+    let done = answers(upstream).and_then(|()| {
+        if args.start {
+            return start::measure(&plans, args.rounds, dir.path(), upstream);
+        }
+        if let Some(many) = args.waiting {
+            return waiting::measure(&plans, many, dir.path(), upstream);
+        }
+        let all = rounds(args, &plans, dir.path(), upstream)?;
+        table::print(&plans, &all);
+        Ok(())
+    });
     end(&mut origin);
-    table::print(&args.subjects, &all?);
-    Ok(())
+    done
 }
 
 fn rounds(
     args: &Args,
-    dir: &std::path::Path,
-    upstream: std::net::SocketAddr,
+    plans: &[Plan],
+    dir: &Path,
+    upstream: SocketAddr,
 ) -> anyhow::Result<Vec<Vec<Figures>>> {
-    answers(upstream)?;
-    let kinds = args.subjects.iter();
-    let subjects: Vec<_> = kinds
-        .map(|kind| Subject::start(*kind, dir, upstream, args.threads))
-        .collect::<Result<_, _>>()?;
+    let started = plans.iter().map(|p| Subject::start(p, dir, upstream));
+    let subjects: Vec<_> = started.collect::<Result<_, _>>()?;
     for subject in &subjects {
         // Connections and caches are made before anything counts.
         wrk::run(&subject.url, args.connections, 1)?;
@@ -73,7 +126,7 @@ fn rounds(
     }
     for subject in &subjects {
         let kib = cpu::resident(subject.pid());
-        eprintln!("{:?}: {kib} KiB resident", subject.kind);
+        eprintln!("{}: {kib} KiB resident", subject.label);
     }
     Ok(all)
 }

@@ -2,20 +2,33 @@
 //! buffered log of the same facts, and the same fields added.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Child, Command};
 
 use anyhow::Context;
 
-/// Answers every request with 1 KiB of JSON.
-pub(crate) fn origin(dir: &Path, listen: SocketAddr) -> anyhow::Result<Child> {
+/// The address of one more provider, told from others by it alone.
+pub(crate) fn address(n: usize, port: u16) -> SocketAddr {
+    let low = |n: usize| u8::try_from(n % 250 + 1).unwrap_or(1);
+    (Ipv4Addr::new(127, 1, low(n / 250), low(n)), port).into()
+}
+
+/// Answers every request with 1 KiB of JSON, but refuses whoever asks below `/long` (for an hour)
+/// or `/pause` (for 25 seconds); at so many more addresses too.
+pub(crate) fn origin(dir: &Path, listen: SocketAddr, more: usize) -> anyhow::Result<Child> {
     let body = format!("{{\"text\":\"{}\"}}", "x".repeat(1024 - 11));
+    let more: String = (0..more)
+        .map(|n| format!("listen {};", address(n, listen.port())))
+        .collect();
     let http = format!(
         "access_log off;
   server {{
     listen {listen} backlog=4096 reuseport;
+    {more}
     location / {{ default_type application/json; return 200 '{body}'; }}
+    location /long {{ add_header Retry-After 3600 always; return 429; }}
+    location /pause {{ add_header Retry-After 25 always; return 429; }}
   }}"
     );
     start(dir, "origin", 1, &http)

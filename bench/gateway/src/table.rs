@@ -1,15 +1,15 @@
 //! Medians of what the rounds came to, and of the ratios to the first subject, with their spread.
 
 use crate::measure::Figures;
-use crate::subject::Kind;
+use crate::subject::Plan;
 
 /// Prints one line a subject.
-pub(crate) fn print(kinds: &[Kind], all: &[Vec<Figures>]) {
+pub(crate) fn print(plans: &[Plan], all: &[Vec<Figures>]) {
     println!(
-        "{:<8} {:>9} {:>9} {:>9}   {:<22} {:<22}",
+        "{:<22} {:>9} {:>9} {:>9}   {:<22} {:<22}",
         "", "CPU us", "p99 ms", "req/s", "CPU ratio", "p99 ratio"
     );
-    for (kind, rounds) in kinds.iter().zip(all) {
+    for (plan, rounds) in plans.iter().zip(all) {
         let of = |f: fn(&Figures) -> f64| spread(rounds.iter().map(f)).1;
         let ratio = |f: fn(&Figures) -> f64| {
             let pairs = rounds.iter().zip(&all[0]);
@@ -17,8 +17,8 @@ pub(crate) fn print(kinds: &[Kind], all: &[Vec<Figures>]) {
             format!("{middle:.3} ({low:.3}-{high:.3})")
         };
         println!(
-            "{:<8} {:>9.1} {:>9.2} {:>9.0}   {:<22} {:<22}",
-            format!("{kind:?}").to_lowercase(),
+            "{:<22} {:>9.1} {:>9.2} {:>9.0}   {:<22} {:<22}",
+            plan.label(),
             of(|f| f.cpu.as_secs_f64() * 1e6),
             of(|f| f.p99.as_secs_f64() * 1e3),
             of(|f| f.rate),
@@ -29,7 +29,7 @@ pub(crate) fn print(kinds: &[Kind], all: &[Vec<Figures>]) {
 }
 
 /// The first quarter, the middle and the third quarter.
-fn spread(values: impl Iterator<Item = f64>) -> (f64, f64, f64) {
+pub(crate) fn spread(values: impl Iterator<Item = f64>) -> (f64, f64, f64) {
     let mut values: Vec<_> = values.collect();
     values.sort_by(f64::total_cmp);
     let at = |share: f64| {

@@ -33,6 +33,9 @@ struct Args {
 /// The providers, as in `abide_sim::scenarios`. The quotas are left out: nobody can finish them.
 const SCENARIOS: [&str; 8] = ["a", "b", "b2", "c", "d", "e", "f", "g"];
 
+/// Where the part of the page begins that is not made here.
+const OTHERS: &str = "\n# The gateway";
+
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let mut rows = Vec::new();
@@ -54,7 +57,10 @@ fn main() -> anyhow::Result<()> {
         }
     }
     if let Some(path) = &args.markdown {
-        std::fs::write(path, table::markdown(&rows))?;
+        // What others measured stands behind it.
+        let before = std::fs::read_to_string(path).unwrap_or_default();
+        let others = before.find(OTHERS).map_or("", |at| &before[at..]);
+        std::fs::write(path, table::markdown(&rows) + others)?;
     }
     if let Some(path) = &args.json {
         std::fs::write(path, serde_json::to_vec_pretty(&table::json(&rows))?)?;

@@ -32,6 +32,10 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
 
+/// A request makes and lets go of several dozen small pieces of memory.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Makes any program a well-behaved client of the APIs it calls.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]

@@ -1,228 +1,216 @@
-//! `abide serve` and `abide run` as whoever runs them meets them: what they tell, their exit codes,
-//! changes of the configuration, and how they end.
-#![cfg(unix)]
+//! `abide serve` and `abide run` as their user meets them: the real program, its signals, its exit codes.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod common;
 
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 
-use abide_sim::policy::Plain;
+use abide_sim::policy::{Plain, TokenBucket};
+use common::served::Served;
 use common::{Scene, code, err};
 
-const WITHIN: Duration = Duration::from_secs(30);
-
-/// A gateway that runs, whose every line is heard, and that ends with the test.
-struct Heard {
-    child: Child,
-    lines: Receiver<String>,
-    url: String,
+/// What a plain request is answered: its status and its body.
+fn get(url: &str, fields: &str) -> (u16, String) {
+    let rest = url.strip_prefix("http://").unwrap();
+    let (at, path) = rest.split_once('/').unwrap();
+    let mut socket = TcpStream::connect(at).unwrap();
+    let head = format!("GET /{path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n{fields}\r\n");
+    socket.write_all(head.as_bytes()).unwrap();
+    let mut all = Vec::new();
+    let _ = socket.read_to_end(&mut all);
+    let all = String::from_utf8_lossy(&all).into_owned();
+    let status = all.split(' ').nth(1).and_then(|s| s.parse().ok());
+    let body = all.split_once("\r\n\r\n").map_or("", |(_, b)| b);
+    (status.unwrap_or(0), body.to_owned())
 }
 
-impl Heard {
-    fn start(mut command: Command) -> Self {
-        let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let (tell, heard) = channel();
-        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|l| tell.send(l)));
-        let mut heard = Self {
-            child,
-            lines: heard,
-            url: String::new(),
-        };
-        let line = heard.hears("listening on ");
-        let (_, rest) = line.split_once("listening on ").unwrap();
-        rest.split(';').next().unwrap().clone_into(&mut heard.url);
-        heard
-    }
-
-    fn hears(&self, what: &str) -> String {
-        loop {
-            let line = self.lines.recv_timeout(WITHIN);
-            let line = line.unwrap_or_else(|_| panic!("it never said {what:?}"));
-            if line.contains(what) {
-                return line;
-            }
-        }
-    }
-
-    fn tell(&self, signal: &str) {
-        tell(&self.child, signal);
-    }
-}
-
-impl Drop for Heard {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn tell(child: &Child, signal: &str) {
-    let kill = Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status();
-    assert!(kill.unwrap().success());
-}
-
-fn serve(scene: &Scene, more: &[&str]) -> Command {
-    let mut args = vec!["serve", "--access-log", "none", "--listen", "127.0.0.1:0"];
-    args.extend(more);
-    scene.abide(&args)
-}
-
-#[test]
-fn gw_what_may_be_well_the_next_time_is_no_usage_error() {
-    let scene = Scene::new(Plain::sized(20));
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let got = scene.run(&["serve", "--listen", &address]);
-    assert_eq!(code(&got), 74, "{}", err(&got));
-    assert!(
-        err(&got).contains("choose another by --listen"),
-        "{}",
-        err(&got)
-    );
-    for (more, expected) in [
-        (&["--access-log", "/nowhere/at/all.log"][..], 74),
-        (&["--client-token-file", "/nowhere/at/all"], 74),
-        (&["--listen", "gibberish"], 2),
-        (&["--listen", "0.0.0.0:0"], 2),
-    ] {
-        let mut args = vec!["serve"];
-        if more[0] != "--listen" {
-            args.extend(["--listen", "127.0.0.1:0"]);
-        }
-        args.extend(more);
-        let got = scene.run(&args);
-        assert_eq!(code(&got), expected, "{more:?} {}", err(&got));
-    }
-    scene.write(
-        "abide.toml",
-        "[gateway]\ntls_cert = \"none.pem\"\ntls_key = \"none.key\"\n",
-    );
-    let got = scene.run(&["serve", "--listen", "127.0.0.1:0"]);
-    assert_eq!(code(&got), 74, "{}", err(&got));
-    let mut loud = serve(&scene, &[]);
-    let got = loud.env("ABIDE_LOG", "abide=loud").output().unwrap();
-    assert_eq!(code(&got), 2, "{}", err(&got));
-    assert!(err(&got).contains("ABIDE_LOG"), "{}", err(&got));
-}
-
-#[test]
-fn gw_what_happens_is_told_a_line_each() {
-    let scene = Scene::new(Plain::sized(20));
-    let served = Heard::start(serve(&scene, &["--log-format", "json"]));
-    let args = ["hold", "github", "--for", "10m", "--reason", "it moves"];
-    let mut hold = scene.abide(&args);
-    let got = hold.env("ABIDE_URL", &served.url).output().unwrap();
-    assert_eq!(code(&got), 0, "{}", err(&got));
-    let line = served.hears("held by a person");
-    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
-    assert_eq!(line["provider"], "github");
-    assert_eq!(line["level"], "INFO");
-    assert_eq!(line["reason"], "it moves");
-}
-
-#[test]
-fn gw_a_change_is_taken_over_whole_or_not_at_all() {
-    let scene = Scene::new(Plain::sized(20));
-    let good = "[gateway]\nclient_token = \"0123456789abcdef\"\n";
-    let path = scene.write("abide.toml", good);
-    let served = Heard::start(serve(&scene, &["--config", path.to_str().unwrap()]));
-    scene.write("abide.toml", "# nothing\n");
-    served.hears("read anew and in force");
-    scene.write("abide.toml", "");
-    let why = served.hears("stays as it was");
-    assert!(why.contains("holds nothing any more"), "{why}");
-    std::fs::remove_file(&path).unwrap();
-    served.hears("stays as it was");
-    scene.write("abide.toml", good);
-    served.tell("-HUP");
-    served.hears("read anew and in force");
-    scene.write("abide.toml", "[gateway]\nname = \"no name\"\n");
-    served.tell("-HUP");
-    let why = served.hears("stays as it was");
-    assert!(why.contains("no name for a gateway"), "{why}");
-    scene.write(
-        "abide.toml",
-        "[providers.x]\nupstream = \"http://me:hunter2@x\"\n",
-    );
-    served.tell("-HUP");
-    let why = served.hears("stays as it was");
-    assert!(!why.contains("hunter2"), "{why}");
-}
-
-#[test]
-fn gw_a_token_that_cannot_be_read_hinders_nobody_who_only_reads() {
-    let scene = Scene::new(Plain::sized(20));
-    let served = Heard::start(serve(&scene, &[]));
-    let other = scene.path("other");
-    // Whoever may read everything cannot read a folder as a file either.
-    std::fs::create_dir_all(other.join("admin.token")).unwrap();
-    let asks = |args: &[&str]| {
-        let mut command = scene.abide(args);
-        let told = command
-            .env("ABIDE_URL", &served.url)
-            .env("ABIDE_STATE", &other);
-        told.output().unwrap()
-    };
-    let got = asks(&["status"]);
-    assert_eq!(code(&got), 0, "{}", err(&got));
-    let got = asks(&["hold", "github", "--for", "1m"]);
-    assert_eq!(code(&got), 74, "{}", err(&got));
-    assert!(err(&got).contains("admin.token"), "{}", err(&got));
-}
-
-fn run(scene: &Scene, script: &str) -> Command {
-    let mut command = scene.abide(&["run", "--", "sh", "-c", script]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-#[test]
-fn gw_a_child_is_let_in_and_reaches_what_it_could_without_us() {
-    let scene = Scene::new(Plain::sized(20));
-    scene.write("abide.toml", "[gateway]\nallow_from = [\"192.0.2.0/24\"]\n");
-    // An inner host that nobody names, by the proxy: as a program would that heeds no NO_PROXY.
-    let script = format!(
-        "echo $NO_PROXY $no_proxy; P=${{HTTP_PROXY#http://}}; exec 3<>/dev/tcp/${{P%:*}}/${{P#*:}}; \
-         printf 'GET {}/x HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' >&3; head -1 <&3",
+fn configured(scene: &Scene, more: &str) -> String {
+    let text = format!(
+        "[providers.shop]\nupstream = \"{}\"\n[gateway]\nlisten = \"127.0.0.1:0\"\n\
+         access_log = \"none\"\n{more}\n",
         scene.server.url()
     );
-    let mut command = scene.abide(&["run", "--", "bash", "-c", &script]);
-    let told = command
-        .env("NO_PROXY", "corp.example")
-        .env_remove("no_proxy");
-    let got = told.output().unwrap();
-    let out = String::from_utf8(got.stdout.clone()).unwrap();
-    let direct = "corp.example,localhost,127.0.0.1,::1";
-    assert!(
-        out.starts_with(&format!("{direct} {direct}\n")),
-        "{out} {}",
-        err(&got)
-    );
-    let status = out.lines().nth(1).unwrap();
-    assert!(status.starts_with("HTTP/1.1 200"), "{out} {}", err(&got));
+    scene.write("abide.toml", &text);
+    text
+}
+
+/// One command, and the first request is served; its answer is the provider's.
+#[test]
+fn gw_one_command_and_the_first_request_is_served() {
+    let scene = Scene::new(Plain::sized(20));
+    configured(&scene, "");
+    let served = Served::by(&scene, &["serve"]);
+    let (status, body) = get(&format!("{}/shop/x", served.url), "");
+    assert_eq!((status, body.len()), (200, 20));
+    assert_eq!(scene.server.read(|t| t.requests), 1);
+    assert_eq!(get(&format!("{}/-/ready", served.url), "").0, 200);
+    // Nothing was configured, and it runs as well; providers of the catalogue are known.
+    let bare = Scene::new(Plain::sized(20));
+    let args = ["serve", "--listen", "127.0.0.1:0", "--access-log", "none"];
+    let served = Served::by(&bare, &args);
+    assert_eq!(get(&format!("{}/-/ready", served.url), "").0, 200);
+    assert_eq!(get(&format!("{}/nobody/x", served.url), "").0, 404);
 }
 
 #[test]
-fn gw_whoever_ends_us_ends_the_child_which_has_its_time() {
-    let scene = Scene::new(Plain::sized(20));
-    let script = "trap 'echo ended; exit 7' TERM; echo begun; while :; do sleep 0.05; done";
-    for (script, expected) in [(script, 7), ("echo begun; exec sleep 60", 128 + 15)] {
-        let mut child = run(&scene, script).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert_eq!(lines.next().unwrap().unwrap(), "begun");
-        tell(&child, "-TERM");
-        assert_eq!(child.wait().unwrap().code(), Some(expected));
-        if expected == 7 {
-            assert_eq!(lines.next().unwrap().unwrap(), "ended");
+fn gw129_a_signal_ends_it_in_good_order() {
+    let scene = Scene::new(TokenBucket::new(1, std::time::Duration::from_secs(3600), 1));
+    configured(&scene, "drain = \"1s\"");
+    let mut served = Served::by(&scene, &["serve"]);
+    let url = format!("{}/shop/x", served.url);
+    assert_eq!(get(&url, "").0, 200);
+    get(&url, "Prefer: wait=0\r\n");
+    let waits = std::thread::spawn({
+        let url = url.clone();
+        move || get(&url, "Prefer: wait=86000\r\n")
+    });
+    loop {
+        let figures = get(&format!("{}/-/metrics", served.url), "").1;
+        if figures.contains("abide_waiting{provider=\"shop\"} 1") {
+            break;
         }
     }
+    served.signal("TERM");
+    served.says("finishing what is under way");
+    let (status, body) = waits.join().unwrap();
+    assert_eq!(status, 503, "{body}");
+    assert!(body.contains("retry_at"), "{body}");
+    assert_eq!(served.ends(), 0);
+    // What was held is held by the next one.
+    let again = Served::by(&scene, &["serve"]);
+    let (status, body) = get(&format!("{}/shop/x", again.url), "Prefer: wait=0\r\n");
+    assert_eq!(status, 429, "{body}");
+}
+
+#[test]
+fn gw_a_second_signal_ends_it_at_once() {
+    let scene = Scene::new(TokenBucket::new(1, std::time::Duration::from_secs(3600), 1));
+    configured(&scene, "drain = \"1h\"");
+    let mut served = Served::by(&scene, &["serve"]);
+    let url = format!("{}/shop/x", served.url);
+    get(&url, "");
+    get(&url, "Prefer: wait=0\r\n");
+    let waits = std::thread::spawn(move || get(&url, "Prefer: wait=86000\r\n"));
+    loop {
+        let figures = get(&format!("{}/-/metrics", served.url), "").1;
+        if figures.contains("abide_waiting{provider=\"shop\"} 1") {
+            break;
+        }
+    }
+    served.signal("TERM");
+    served.says("once more to stop at once");
+    served.signal("TERM");
+    assert_eq!(served.ends(), 0);
+    assert_eq!(waits.join().unwrap().0, 0, "it was cut off");
+}
+
+/// On a signal, and when the file changes; a bad one changes nothing and says where.
+#[test]
+fn gw_a_changed_file_is_taken_over_and_a_bad_one_is_not() {
+    let scene = Scene::new(Plain::sized(20));
+    let good = configured(&scene, "");
+    let served = Served::by(&scene, &["serve"]);
+    let status = |path: &str| get(&format!("{}{path}", served.url), "").0;
+    assert_eq!((status("/shop/x"), status("/other/x")), (200, 404));
+    // One address stands at one provider only.
+    let url = scene.server.url().replace("127.0.0.1", "localhost");
+    scene.write(
+        "abide.toml",
+        &format!("{good}[providers.other]\nupstream = \"{url}\"\n"),
+    );
+    served.signal("HUP");
+    served.says("read anew and in force");
+    assert_eq!((status("/shop/x"), status("/other/x")), (200, 200));
+    scene.write(
+        "abide.toml",
+        &format!("{good}[providers.other]\nrate = \"fast\"\n"),
+    );
+    let said = served.says("stays as it was");
+    assert!(said.contains("abide.toml:"), "{said}");
+    assert_eq!((status("/shop/x"), status("/other/x")), (200, 200));
+}
+
+#[test]
+fn gw_a_bad_configuration_says_line_and_column() {
+    let scene = Scene::new(Plain::sized(20));
+    for (text, place) in [
+        ("[gateway]\nlisten = 4180\n", "abide.toml:2:"),
+        ("[gateway]\nlisen = \"127.0.0.1:0\"\n", "abide.toml:2:1"),
+        (
+            "[providers.shop]\n\nupstream = \"ftp://x\"\n",
+            "abide.toml:3:",
+        ),
+        ("[gateway\n", "abide.toml:1:"),
+    ] {
+        scene.write("abide.toml", text);
+        let out = scene.run(&["serve"]);
+        assert_eq!(code(&out), 2, "{text} {}", err(&out));
+        assert!(err(&out).contains(place), "{text}: {}", err(&out));
+    }
+}
+
+#[test]
+fn gw_off_this_machine_it_refuses_to_start() {
+    let scene = Scene::new(Plain::sized(20));
+    let out = scene.run(&["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(code(&out), 2, "{}", err(&out));
+    let said = err(&out);
+    assert!(
+        said.contains("client_token") && said.contains("allow_from"),
+        "{said}"
+    );
+    // With a token it starts, and asks for it.
+    scene.write("token", "0123456789abcdef\n");
+    let args = ["--listen", "0.0.0.0:0", "--client-token-file", "token"];
+    let served = Served::start(&scene, &args);
+    let url = served.url.replace("0.0.0.0", "127.0.0.1");
+    assert_eq!(get(&format!("{url}/shop/x"), "").0, 401);
+    let shown = "Abide-Token: 0123456789abcdef\r\n";
+    assert_eq!(get(&format!("{url}/shop/x"), shown).0, 200);
+}
+
+#[test]
+fn gw_a_port_that_is_taken_is_told() {
+    let scene = Scene::new(Plain::sized(20));
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap().to_string();
+    let out = scene.run(&["serve", "--listen", &at]);
+    assert_eq!(code(&out), 2, "{}", err(&out));
+    let said = err(&out);
+    assert!(
+        said.contains(&at) && said.to_lowercase().contains("in use"),
+        "{said}"
+    );
+}
+
+/// A program that knows nothing of it: by a base URL in a variable, and by the proxy's variables.
+#[test]
+fn gw_a_program_that_cannot_be_told() {
+    let scene = Scene::new(Plain::sized(20));
+    configured(&scene, "");
+    let script = "curl -s -o /dev/null -w '%{http_code} ' \"$SHOP_URL/x\"; \
+                  curl -s -o /dev/null -w '%{http_code}' --noproxy '' \"$DIRECT/y\"; exit 7";
+    let mut command = scene.abide(&["run", "--set", "SHOP_URL=shop/v1", "--", "sh", "-c", script]);
+    command.env("DIRECT", scene.server.url());
+    command.env_remove("NO_PROXY").env_remove("no_proxy");
+    let out = command.output().unwrap();
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!((said.as_str(), code(&out)), ("200 200", 7), "{}", err(&out));
+    let asked: Vec<_> = scene
+        .server
+        .truth()
+        .items()
+        .map(|(id, _)| id.to_owned())
+        .collect();
+    assert!(
+        asked.contains(&"/v1/x".to_owned()) && asked.contains(&"/y".to_owned()),
+        "{asked:?}"
+    );
+    // Both came through the gateway, so it knows the provider.
+    let out = scene.run(&["run", "--", "no-such-program"]);
+    assert_ne!(code(&out), 0);
+    assert!(err(&out).contains("no-such-program"), "{}", err(&out));
+    let out = scene.run(&["run", "--set", "nothing", "--", "true"]);
+    assert_eq!(code(&out), 2, "{}", err(&out));
 }

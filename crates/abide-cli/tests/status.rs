@@ -3,65 +3,12 @@
 
 mod common;
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Output};
-use std::time::{Duration, Instant};
+use std::process::Output;
 
 use abide_sim::policy::Plain;
+use common::served::Served;
 use common::{Scene, code, err};
 use serde_json::Value;
-
-/// A gateway that runs, and ends with the test.
-struct Served {
-    child: Child,
-    url: String,
-    /// The admin token it told, where it keeps no state.
-    told: Option<String>,
-}
-
-impl Served {
-    fn start(scene: &Scene, more: &[&str]) -> Self {
-        let upstream = format!("shop={}", scene.server.url());
-        let mut args = vec!["serve", "--access-log", "none", "--upstream", &upstream];
-        if !more.contains(&"--listen") {
-            args.extend(["--listen", "127.0.0.1:0"]);
-        }
-        args.extend(more);
-        let mut child = scene.start(&args);
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut told = None;
-        let url = loop {
-            let line = lines.next().expect("it ended").unwrap();
-            if let Some((_, token)) = line.split_once("admin token, until this process ends: ") {
-                told = Some(token.to_owned());
-            }
-            if let Some((_, rest)) = line.split_once("listening on ") {
-                break rest.split(';').next().unwrap().to_owned();
-            }
-        };
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, url, told }
-    }
-
-    /// Until it has ended by itself.
-    fn ends(&mut self) -> i32 {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
-            }
-            assert!(began.elapsed() < Duration::from_secs(30), "it goes on");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn run(scene: &Scene, served: &Served, args: &[&str]) -> Output {
     let mut command = scene.abide(args);

@@ -32,6 +32,7 @@ pub mod queue;
 pub mod refusal;
 pub mod reserve;
 pub mod run;
+pub mod sharing;
 pub mod signal;
 pub mod spread;
 pub mod time;

@@ -127,6 +127,7 @@ impl Gateway {
             Arc::clone(governor.catalogue()),
             &settings.upstreams,
             &settings.chains,
+            |uri| governor.listed(uri).is_some_and(|l| l.path_is_secret),
         )
         .map_err(|(provider, what)| GatewayError::Base { provider, what })?;
         for chain in &settings.chains {

@@ -9,6 +9,7 @@ mod access;
 mod answer;
 mod bad;
 mod body;
+mod bounds;
 mod door;
 mod forward;
 mod front;

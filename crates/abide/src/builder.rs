@@ -9,6 +9,7 @@ use abide_core::classify::ClassifyPolicy;
 use abide_core::outage::OutagePolicy;
 use abide_core::policy::ProviderPolicy;
 use abide_profile::{Catalogue, Profile};
+use abide_store::lend::Lender;
 use abide_store::{Memory, Store, StoreError};
 use parking_lot::Mutex;
 
@@ -16,6 +17,7 @@ use crate::broadcast::Broadcast;
 use crate::clock::{Clock, System};
 use crate::governor::Governor;
 use crate::health::Health;
+use crate::lending::Lending;
 use crate::names::Names;
 use crate::outage::Guard;
 use crate::policies::{Policies, Treat, Treatment};
@@ -26,6 +28,7 @@ use crate::shared::{Named, Namer, Profiler, Shared};
 pub struct GovernorBuilder {
     clock: Arc<dyn Clock>,
     store: Option<Arc<dyn Store>>,
+    lender: Option<(Arc<dyn Lender>, bool)>,
     seed: Option<u64>,
     default: Treatment,
     named: HashMap<String, Treatment>,
@@ -138,6 +141,16 @@ impl GovernorBuilder {
         self
     }
 
+    /// Shares every limit with the other processes that ask this store: nothing is sent that it did
+    /// not lend. With `ahead` several permits are lent at once where a limit is high. While it cannot
+    /// be asked, this process keeps to its part of each limit. Call
+    /// [`keep_looking`](Governor::keep_looking) on the governor.
+    #[must_use]
+    pub fn lender(mut self, lender: Arc<dyn Lender>, ahead: bool) -> Self {
+        self.lender = Some((lender, ahead));
+        self
+    }
+
     /// How answers are read.
     #[must_use]
     pub fn classify(mut self, policy: ClassifyPolicy) -> Self {
@@ -172,6 +185,9 @@ impl GovernorBuilder {
             clock: self.clock,
             store,
             health: Health::default(),
+            lending: self
+                .lender
+                .map(|(lender, ahead)| Arc::new(Lending::new(lender, ahead))),
             names,
             namer: self.namer,
             profiler: self.profiler,
@@ -199,6 +215,7 @@ impl Governor {
         GovernorBuilder {
             clock: Arc::new(System),
             store: None,
+            lender: None,
             seed: None,
             default: Treatment::default(),
             named: HashMap::new(),

@@ -1,5 +1,7 @@
 //! The shared handle to all providers of a process.
 
+#[cfg(feature = "layer")]
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +19,12 @@ use crate::clock::Clock;
 use crate::events::Events;
 use crate::health::{WRITES, Writes};
 use crate::judging::Judging;
+use crate::lending::{Lending, Sharing};
 use crate::place::Place;
 use crate::policies::{Policies, Treatment};
 use crate::providers::{Found, OTHERS, Shards};
+#[cfg(feature = "layer")]
+use crate::secrets::shown_path;
 use crate::shard::{Handle, Shard};
 use crate::shared::Shared;
 use crate::state::ProviderState;
@@ -47,6 +52,8 @@ pub struct Listed {
     pub configured: bool,
     /// Its configuration or the catalogue names it.
     pub named: bool,
+    /// Its credential is a part of its paths: show them as [`Governor::shown_path`] has them only.
+    pub path_is_secret: bool,
 }
 
 /// A gate that is closed now.
@@ -138,6 +145,12 @@ impl Governor {
         let mut treatment = self.policies.of(name, profile, self.shared.clock.moment());
         // What a quota is, is said once, whether an answer refuses or not.
         treatment.policy.quota_from = treatment.classify.quota_from;
+        // Who is on this machine is nobody's limit but this machine's.
+        if let Some(lending) = &self.shared.lending
+            && !treatment.policy.local
+        {
+            treatment.policy = lending.treats(treatment.policy);
+        }
         treatment
     }
 
@@ -299,10 +312,12 @@ impl Governor {
             .as_ref()
             .is_some_and(|by| by(&host, port).is_some());
         let known = || shared.catalogue.find(&host, port, place.path).is_some();
+        let (provider, profile, _) = place.provider(shared);
         Some(Listed {
             configured,
             named: configured || known(),
-            provider: place.provider(shared).0,
+            provider,
+            path_is_secret: profile.told().credential.segment.is_some(),
         })
     }
 
@@ -316,6 +331,24 @@ impl Governor {
             None => &self.shared.catalogue.generic(),
         };
         crate::secrets::drop_credentials(headers, profile);
+    }
+
+    /// The path of an address as it may be shown: without what its provider calls a credential.
+    #[cfg(feature = "layer")]
+    pub fn shown_path<'a>(&self, uri: &'a http::Uri) -> Cow<'a, str> {
+        let none = http::HeaderMap::new();
+        let profile = Place::of_uri(uri, &none).and_then(|place| {
+            let host = place.normal_host()?;
+            let place = Place {
+                host: &host,
+                ..place
+            };
+            Some(place.provider(&self.shared).1)
+        });
+        match profile {
+            Some(profile) => shown_path(uri.path(), &profile),
+            None => Cow::Borrowed(uri.path()),
+        }
     }
 
     fn find(&self, key: u64, place: &Place<'_>) -> Option<(Handle, Arc<Found>)> {
@@ -447,27 +480,73 @@ impl Governor {
         self.providers.read().get(provider).map(Arc::clone)
     }
 
+    /// How the limits are shared with other processes.
+    pub fn sharing(&self) -> Sharing {
+        let lending = self.shared.lending.as_ref();
+        lending.map_or(Sharing::Alone, |lending| lending.sharing())
+    }
+
+    /// Goes over to a part of every limit when the store that lends is lost, and back when it answers:
+    /// what is known here is told to it again first.
+    async fn keep_sharing(governor: &Weakly, lending: &Lending) {
+        loop {
+            let back = lending.changes().await;
+            let Some(governor) = governor.upgrade() else {
+                return;
+            };
+            if back {
+                for shard in governor.all() {
+                    for record in shard.records() {
+                        governor.shared.store.put(record);
+                    }
+                }
+                governor.shared.health.read(governor.look());
+                tracing::info!("the shared store is back: what it lends is sent");
+            } else if let Sharing::Part { peers, why } = governor.sharing() {
+                tracing::warn!(
+                    why,
+                    peers,
+                    "the shared store is lost: this process keeps to its part of every limit"
+                );
+            }
+            governor.reconsider();
+        }
+    }
+
+    fn weakly(&self) -> Weakly {
+        Weakly {
+            shared: Arc::clone(&self.shared),
+            policies: Arc::clone(&self.policies),
+            providers: Arc::downgrade(&self.providers),
+        }
+    }
+
     /// Keeps looking at the store until the last clone of this governor is gone. A look that finds
     /// nothing new costs a few microseconds.
     pub fn keep_looking(&self) -> tokio::task::JoinHandle<()> {
-        let providers = Arc::downgrade(&self.providers);
-        let (shared, policies) = (Arc::clone(&self.shared), Arc::clone(&self.policies));
+        let weak = self.weakly();
         tokio::spawn(async move {
-            let mut writes = Writes::default();
-            let mut due = tokio::time::Instant::now();
-            while let Some(providers) = providers.upgrade() {
-                let governor = Self {
-                    shared: Arc::clone(&shared),
-                    policies: Arc::clone(&policies),
-                    providers,
-                };
-                shared.health.read(governor.look());
-                drop(governor);
-                if due.elapsed() >= WRITES {
-                    writes.look(&shared.store, &shared.health).await;
-                    due = tokio::time::Instant::now();
+            let looks = async {
+                let mut writes = Writes::default();
+                let mut due = tokio::time::Instant::now();
+                while let Some(governor) = weak.upgrade() {
+                    let shared = Arc::clone(&governor.shared);
+                    shared.health.read(governor.look());
+                    drop(governor);
+                    if due.elapsed() >= WRITES {
+                        writes.look(&shared.store, &shared.health).await;
+                        due = tokio::time::Instant::now();
+                    }
+                    tokio::time::sleep(LOOK).await;
                 }
-                tokio::time::sleep(LOOK).await;
+            };
+            let lending = weak.shared.lending.clone();
+            match lending {
+                None => looks.await,
+                Some(lending) => tokio::select! {
+                    () = looks => {}
+                    () = Self::keep_sharing(&weak, &lending) => {}
+                },
             }
         })
     }
@@ -484,5 +563,22 @@ impl Governor {
             }
         }
         self.shared.store.flush()
+    }
+}
+
+/// A governor that does not keep itself.
+struct Weakly {
+    shared: Arc<Shared>,
+    policies: Arc<Policies>,
+    providers: std::sync::Weak<Shards>,
+}
+
+impl Weakly {
+    fn upgrade(&self) -> Option<Governor> {
+        Some(Governor {
+            shared: Arc::clone(&self.shared),
+            policies: Arc::clone(&self.policies),
+            providers: self.providers.upgrade()?,
+        })
     }
 }

@@ -41,6 +41,7 @@ mod inspect;
 mod judging;
 #[cfg(feature = "layer")]
 pub mod layer;
+mod lending;
 mod live;
 pub mod manual;
 #[cfg(feature = "metrics")]
@@ -89,6 +90,7 @@ pub use governor::{Governor, HeldGate};
 pub use holds::HoldState;
 #[cfg(feature = "layer")]
 pub use layer::{Layer, Service};
+pub use lending::Sharing;
 pub use patience::Patience;
 pub use permit::Permit;
 pub use policies::Treatment;

@@ -84,8 +84,13 @@ pub(crate) fn is_secret_header(name: &HeaderName) -> bool {
     if is_common(name) {
         return false;
     }
-    // A key that makes a write repeatable is no secret and must travel with it.
-    name != "idempotency-key" && (0..name.len()).any(|at| has_secret_word(&name.as_bytes()[at..]))
+    (0..name.len()).any(|at| has_secret_word(&name.as_bytes()[at..])) && !is_of_one_request(name)
+}
+
+/// Names that sound like a credential and are of one request only: taken for one, they would make an account
+/// of every request. A key that makes a write repeatable must travel with it, whatever its provider calls it.
+fn is_of_one_request(name: &str) -> bool {
+    name.contains("idempotency") || name == "sec-websocket-key"
 }
 
 /// Whether a header of a request to a provider with this profile carries a credential.
@@ -184,7 +189,14 @@ mod tests {
             let name = format!("x-{word}-y").parse().unwrap();
             assert!(is_secret_header(&name), "{name}");
         }
-        for name in ["accept", "idempotency-key", "referer", "x-request-id"] {
+        for name in [
+            "accept",
+            "idempotency-key",
+            "x-idempotency-key",
+            "sec-websocket-key",
+            "referer",
+            "x-request-id",
+        ] {
             assert!(!is(name), "{name}");
         }
     }

@@ -17,6 +17,7 @@ use crate::broadcast::Broadcast;
 use crate::clock::Clock;
 use crate::events::{self, What};
 use crate::health::Health;
+use crate::lending::Lending;
 use crate::names::Names;
 use crate::outage::Guard;
 
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) health: Health,
+    /// The store lends what is sent.
+    pub(crate) lending: Option<Arc<Lending>>,
     pub(crate) names: Names,
     pub(crate) namer: Option<Namer>,
     pub(crate) catalogue: Arc<Catalogue>,

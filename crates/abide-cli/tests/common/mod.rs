@@ -6,6 +6,8 @@
     reason = "test code; each file uses its part"
 )]
 
+pub mod served;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;

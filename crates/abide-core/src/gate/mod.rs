@@ -130,6 +130,12 @@ pub(crate) struct Gate {
     pub(crate) watch: BTreeSet<(Instant, u32)>,
 }
 
+/// What a gate is lent by a shared store, where there is one.
+pub(crate) fn lease(policy: &GatePolicy) -> Option<Box<Lease>> {
+    let lease = || Box::new(Lease::new(policy.lease_ahead, !policy.windows.is_empty()));
+    policy.leased.then(lease)
+}
+
 impl Gate {
     pub(crate) fn new(spec: GateSpec, generation: u32, policy: &GatePolicy) -> Self {
         Self {
@@ -153,7 +159,7 @@ impl Gate {
             steer: None,
             failures: 0,
             last_success: None,
-            lease: policy.leased.then(Box::default),
+            lease: lease(policy),
             breaker: None,
             lately: Lately::default(),
             free_at: Instant::ORIGIN,
@@ -207,6 +213,12 @@ impl Gate {
             || kept_back
         {
             return Block::Return;
+        }
+        if self.episode.is_some()
+            && let Some(l) = &self.lease
+            && !l.may_probe(now)
+        {
+            return Block::Lease;
         }
         if !paced {
             return Block::None;

@@ -28,6 +28,34 @@ pub enum Window {
     Sliding(Box<Sliding>),
 }
 
+/// A window as it is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One unit an interval, at most `burst` saved up.
+    Bucket {
+        /// What a unit takes.
+        interval: Duration,
+        /// At most so many at once.
+        burst: u32,
+    },
+    /// So many units until each boundary.
+    Fixed {
+        /// Units.
+        limit: u64,
+        /// From boundary to boundary.
+        period: Duration,
+        /// One of the boundaries.
+        boundary: Instant,
+    },
+    /// At most so many units in any stretch.
+    Sliding {
+        /// Units.
+        limit: u64,
+        /// The stretch.
+        period: Duration,
+    },
+}
+
 impl From<Fixed> for Window {
     fn from(w: Fixed) -> Self {
         Self::Fixed(Box::new(w))
@@ -52,6 +80,28 @@ impl Window {
         Self::Gcra(Gcra::new(interval, 1))
     }
 
+    /// What was configured, without what was counted.
+    pub fn shape(&self) -> Shape {
+        match self {
+            Self::Gcra(w) => Shape::Bucket {
+                interval: Duration::from_nanos(w.interval()),
+                burst: u32::try_from(w.size()).unwrap_or(u32::MAX),
+            },
+            Self::Fixed(w) => {
+                let (limit, period, boundary) = w.told();
+                Shape::Fixed {
+                    limit,
+                    period,
+                    boundary,
+                }
+            }
+            Self::Sliding(w) => {
+                let (limit, period) = w.told();
+                Shape::Sliding { limit, period }
+            }
+        }
+    }
+
     /// The largest cost that ever fits.
     pub(crate) fn size(&self) -> u64 {
         match self {
@@ -61,7 +111,8 @@ impl Window {
         }
     }
 
-    fn unit(&self) -> u64 {
+    /// Nanoseconds a unit takes at the steady rate.
+    pub(crate) fn unit(&self) -> u64 {
         match self {
             Self::Fixed(w) => w.interval(),
             Self::Gcra(w) => w.interval(),

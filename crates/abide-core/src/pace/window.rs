@@ -40,6 +40,11 @@ impl Sliding {
         }
     }
 
+    /// Limit and period.
+    pub(crate) const fn told(&self) -> (u64, Duration) {
+        (self.limit, Duration::from_nanos(self.period))
+    }
+
     pub(crate) const fn size(&self) -> u64 {
         self.limit
     }
@@ -164,6 +169,12 @@ impl Fixed {
             used: 0,
             ahead: 0,
         }
+    }
+
+    /// Limit, period, and a boundary.
+    pub(crate) const fn told(&self) -> (u64, Duration, Instant) {
+        let period = Duration::from_nanos(self.period);
+        (self.limit, period, Instant::from_nanos(self.phase))
     }
 
     pub(crate) const fn size(&self) -> u64 {

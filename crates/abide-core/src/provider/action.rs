@@ -181,12 +181,15 @@ pub enum Event {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Action {
-    /// Ask the shared store for permits.
+    /// Ask the shared store for permits. Several gates of one request are asked for under one id, one
+    /// after the other: all of them or none.
     Acquire {
         /// The gate.
         key: GateKey,
-        /// At least this many.
+        /// At least this many; 0 where nobody waits yet.
         cost: u32,
+        /// So many more would be of use soon.
+        ahead: u32,
         /// To be named in the answer.
         id: LeaseId,
     },
@@ -241,11 +244,15 @@ pub enum News {
         permits: u32,
         /// Until when.
         until: Instant,
+        /// An episode is under way, and the probe is this process's to let out by then.
+        probes: Option<Instant>,
     },
     /// The shared store refused permits or took them back.
     LeaseLost {
         /// The request or lease.
         id: LeaseId,
+        /// There is no point in asking before.
+        not_before: Instant,
     },
     /// How another process that shares the store found a gate.
     Health {

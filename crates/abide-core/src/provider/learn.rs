@@ -9,6 +9,7 @@ use crate::breaker::Breaker;
 use crate::budget::Budget;
 use crate::gate::{Episode, GateKey, GateSpec};
 use crate::hold::{Hold, HoldId, SetBy};
+use crate::lease::LeaseId;
 use crate::policy::ProviderPolicy;
 use crate::time::Instant;
 use crate::verdict::{GateClass, Scope};
@@ -41,14 +42,15 @@ impl Provider {
             } => self.learn_health(now, g, rung, failures, last_success),
             News::Outage(news) => self.hear(now, news),
             News::Lifted { id } => self.lift(now, g, id),
-            News::Leased { id, permits, until } => {
+            News::Leased {
+                id,
+                permits,
+                until,
+                probes,
+            } => self.lent(now, g, id, permits, until, probes),
+            News::LeaseLost { id, not_before } => {
                 if let Some(l) = &mut self.gates[g as usize].lease {
-                    l.granted(id, permits, until);
-                }
-            }
-            News::LeaseLost { id } => {
-                if let Some(l) = &mut self.gates[g as usize].lease {
-                    l.lost(id);
+                    l.lost(id, not_before);
                 }
             }
             News::Restored {
@@ -81,6 +83,41 @@ impl Provider {
         self.mark(g);
         self.catch_up(now);
         self.serve(now);
+    }
+
+    fn lent(
+        &mut self,
+        now: Instant,
+        g: u32,
+        id: LeaseId,
+        permits: u32,
+        until: Instant,
+        probes: Option<Instant>,
+    ) {
+        self.order += 1;
+        let order = self.order;
+        let gate = &mut self.gates[g as usize];
+        let Some(l) = &mut gate.lease else {
+            return;
+        };
+        // Where an episode is under way that only others know of, our next request is its probe all
+        // the same. Where only we know of one, it is ours to probe as well.
+        if probes.is_some() {
+            let new = || Box::new(Episode::new(order, 0));
+            gate.episode.get_or_insert_with(new);
+        }
+        l.granted(now, id, permits, until, probes.unwrap_or(until));
+    }
+
+    /// What is left of a lease that lapsed: permits, and whether its probe was not let out. They are
+    /// the store's again.
+    pub fn unspent(&mut self, key: GateKey, id: LeaseId) -> (u32, bool) {
+        let Some(&g) = self.index.get(&key) else {
+            return (0, false);
+        };
+        let g = self.canonical(g);
+        let lease = self.gates[g as usize].lease.as_mut();
+        lease.map_or((0, false), |l| l.unspent(id))
     }
 
     /// Failures in a row are those of all processes, and so is the success that ends the row.
@@ -132,6 +169,10 @@ impl Provider {
             let changed = p != old.of(scope, class);
             if changed {
                 self.gates[g].pace.change(now, &p.windows);
+                match (crate::gate::lease(p), &mut self.gates[g].lease) {
+                    (Some(_), Some(l)) => l.change(p.lease_ahead, !p.windows.is_empty()),
+                    (new, old) => *old = new,
+                }
                 self.gates[g].planned = p.plans();
                 self.gates[g].bound(now, p);
             }

@@ -108,6 +108,8 @@ pub struct Provider {
     /// Waiters by the end of their patience.
     expiries: BTreeSet<(Instant, u32)>,
     /// Gates whose head may be able to move, by the head's rank.
+    /// Gates whose first waits for a shared store.
+    asking: Vec<u32>,
     ready: BTreeSet<(Rank, u32)>,
     waiting: usize,
     actions: VecDeque<Action>,
@@ -147,6 +149,7 @@ impl Provider {
             due: BTreeSet::new(),
             parked: BTreeSet::new(),
             expiries: BTreeSet::new(),
+            asking: Vec::new(),
             ready: BTreeSet::new(),
             waiting: 0,
             actions: VecDeque::new(),

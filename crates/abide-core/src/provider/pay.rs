@@ -62,6 +62,9 @@ impl Provider {
                 }
                 let lease_time = self.policy.of(gate.scope, gate.class).probe_lease;
                 ep.let_out(now, lease_time, generation);
+                if let Some(l) = &mut gate.lease {
+                    l.probed();
+                }
                 rare.get_or_insert_default().probes[i] = generation;
             }
             let turned = paced && !gate.queue.is_empty() && {
@@ -78,6 +81,10 @@ impl Provider {
             if rare.as_ref().is_some_and(|r| r.leases[i] != 0) {
                 // Whoever stands here may have to ask for more by now.
                 self.mark(g);
+                let lease = self.gates[g as usize].lease.as_ref();
+                if lease.is_some_and(|l| l.runs_low(now)) {
+                    self.top_up(now, g);
+                }
             }
         }
         if self.offline.is_some() {

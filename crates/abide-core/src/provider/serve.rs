@@ -3,6 +3,7 @@
 use super::entry::State;
 use super::{Action, Provider};
 use crate::gate::Block;
+use crate::lease::LeaseId;
 use crate::time::Instant;
 
 impl Provider {
@@ -59,6 +60,9 @@ impl Provider {
             }
             self.move_on(now, g, slot);
         }
+        if !self.asking.is_empty() {
+            self.ask_for_all(now);
+        }
     }
 
     pub(super) fn move_on(&mut self, now: Instant, g: u32, slot: u32) {
@@ -72,8 +76,8 @@ impl Provider {
             }
             Block::Return => return self.set_due(g, Instant::FAR),
             Block::Lease => {
-                let cost = self.cost_of(&self.entries[slot], g);
-                self.ask_for_lease(g, cost);
+                // Asked for once everybody stands where he stands.
+                self.asking.push(g);
                 return self.set_due(g, Instant::FAR);
             }
         }
@@ -169,14 +173,79 @@ impl Provider {
         }
     }
 
-    pub(super) fn ask_for_lease(&mut self, g: u32, cost: u32) {
-        let id = crate::lease::LeaseId(self.next_id());
+    /// Asks the store for what the first of each gate lacks that waits for nothing else.
+    fn ask_for_all(&mut self, now: Instant) {
+        let mut asking = std::mem::take(&mut self.asking);
+        asking.sort_unstable();
+        asking.dedup();
+        for g in asking.drain(..) {
+            let head = self.gates[g as usize].queue.head();
+            let Some((_, slot)) = head else {
+                continue;
+            };
+            if self.block(now, &self.entries[slot], g) != Block::Lease {
+                continue;
+            }
+            let lease = self.gates[g as usize].lease.as_ref();
+            let (from, asks) = lease.map_or((now, true), |l| (l.not_before(), l.asks()));
+            if from > now {
+                self.set_due(g, from);
+            } else if !asks {
+                // Until the answer is there, nothing else of its set is asked for.
+                self.ask_for_leases(now, slot);
+            }
+        }
+        self.asking = asking;
+    }
+
+    /// Asks the store for all that a waiter's gates lack, under one id.
+    fn ask_for_leases(&mut self, now: Instant, slot: u32) {
+        let id = LeaseId(self.next_id());
+        let e = &self.entries[slot];
+        let (set, len) = (e.set, e.len());
+        for (i, g) in set[..len].iter().enumerate() {
+            let g = self.canonical(*g);
+            let twice = set[..i].iter().any(|o| self.canonical(*o) == g);
+            let (paced, cost) = (
+                self.entries[slot].paced,
+                self.cost_of(&self.entries[slot], g),
+            );
+            let gate = &mut self.gates[g as usize];
+            let Some(l) = &mut gate.lease else {
+                continue;
+            };
+            let probes = gate.episode.is_none() || l.may_probe(now);
+            let covered = probes && (!paced || l.covers(now, cost));
+            if covered || twice || !l.ask(id) {
+                continue;
+            }
+            let (key, ahead) = (gate.key, l.asks_ahead(now));
+            let cost = if paced { cost } else { 0 };
+            self.actions.push_back(Action::Acquire {
+                key,
+                cost,
+                ahead,
+                id,
+            });
+        }
+    }
+
+    /// Asks the store for more before anybody has to wait for it.
+    #[inline(never)]
+    pub(super) fn top_up(&mut self, now: Instant, g: u32) {
+        let id = LeaseId(self.next_id());
         let gate = &mut self.gates[g as usize];
         if let Some(l) = &mut gate.lease
+            && l.runs_low(now)
             && l.ask(id)
         {
-            let key = gate.key;
-            self.actions.push_back(Action::Acquire { key, cost, id });
+            let (key, ahead) = (gate.key, l.asks_ahead(now));
+            self.actions.push_back(Action::Acquire {
+                key,
+                cost: 0,
+                ahead,
+                id,
+            });
         }
     }
 }

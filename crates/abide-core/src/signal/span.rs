@@ -1,4 +1,5 @@
-//! Durations with units, as Go prints them: `6m0s`, `20ms`, `2m59.56s`, `1h30m`.
+//! Durations with units, as Go prints them: `6m0s`, `20ms`, `2m59.56s`, `1h30m`. One space may stand between
+//! two of them: `2m 13s`.
 //!
 //! Only quota reset headers carry them; in `Retry-After` a unit is malformed. `ms` is tested
 //! before `m`, since reading 76 ms as 76 minutes is the classic mistake here.
@@ -27,7 +28,11 @@ pub(super) fn parse(value: &[u8]) -> Option<Duration> {
             .saturating_mul(unit_nanos)
             .div_ceil(1_000_000_000);
         total = total.saturating_add(nanos);
-        rest = tail;
+        // As people are told: "2m 13s".
+        rest = match tail {
+            [b' ', more @ ..] if !more.is_empty() => more,
+            tail => tail,
+        };
     }
     Some(duration_of(total))
 }
@@ -63,6 +68,7 @@ mod tests {
         assert_eq!(span("20ms"), Some(Duration::from_millis(20)));
         assert_eq!(span("2m59.56s"), Some(Duration::from_millis(179_560)));
         assert_eq!(span("1h30m"), Some(Duration::from_secs(5400)));
+        assert_eq!(span("2m 13s"), Some(Duration::from_secs(133)));
         assert_eq!(span("7.66s"), Some(Duration::from_millis(7660)));
         assert_eq!(span("3µs"), Some(Duration::from_micros(3)));
         assert_eq!(span("0s"), Some(Duration::ZERO));

@@ -127,7 +127,7 @@ pub(crate) fn of_failure(provider: &str, failure: &Failure) -> Problem {
             problem.error = "http_response_timeout";
             problem
         }
-        Failure::Exchange(_) => of_transport(provider, read(failure).as_ref()),
+        _ => of_transport(provider, read(failure).as_ref()),
     }
 }
 

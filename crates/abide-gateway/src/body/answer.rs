@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 use parking_lot::Mutex;
 use tokio::time::Sleep;
 
 use super::busy::Busy;
 use crate::record::Record;
+use crate::upstream::Reply;
 
 /// The bytes of an answer of our own.
 pub(crate) type Own = http_body_util::Full<Bytes>;
@@ -39,7 +39,7 @@ enum Source {
 }
 
 struct Passed {
-    body: abide::layer::Body<Incoming>,
+    body: abide::layer::Body<Reply>,
     idle: Duration,
     /// Runs while nothing comes.
     still: Option<Pin<Box<Sleep>>>,
@@ -87,11 +87,7 @@ impl Answer {
     }
 
     /// A provider's; `idle` bounds how long it may stand still.
-    pub(crate) fn passed(
-        body: abide::layer::Body<Incoming>,
-        idle: Duration,
-        record: Record,
-    ) -> Self {
+    pub(crate) fn passed(body: abide::layer::Body<Reply>, idle: Duration, record: Record) -> Self {
         let source = Source::Passed(Passed {
             body,
             idle,

@@ -6,4 +6,4 @@ mod outgoing;
 
 pub(crate) use answer::{Answer, Own};
 pub(crate) use busy::Asked;
-pub(crate) use outgoing::{Copies, Outgoing};
+pub(crate) use outgoing::{CallerError, Copies, Outgoing};

@@ -1,11 +1,13 @@
 //! What a caller sends, on its way to a provider.
 //!
-//! It streams: nothing is read before the provider can take it. What may be sent again is
-//! remembered piece by piece while it goes by, up to a bound; beyond that it can be sent once only,
-//! and what was remembered is let go. A caller that sends nothing for too long is cut off: it must
-//! not keep a place on the wire.
+//! It streams. What may be sent again is remembered piece by piece while it goes by, up to a bound;
+//! beyond that it can be sent once only, and what was remembered is let go. Up to that bound it is read
+//! while its request still waits: that a caller has left stands behind its body, and whoever left must
+//! not keep a place in line. What is larger is not read before the provider takes it. A caller that sends
+//! nothing for too long is cut off: it must not keep a place on the wire.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +15,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use abide::layer::Repeat;
-use bytes::Bytes;
-use http::{HeaderMap, Request};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, Request};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
@@ -40,6 +42,8 @@ pub(crate) struct Kept {
     ended: bool,
     /// Too large, or broken: it cannot be sent again.
     lost: bool,
+    /// It is being sent: whoever sends it reads it.
+    sent: bool,
 }
 
 /// What a caller sends, and how long it may send nothing.
@@ -103,11 +107,25 @@ impl Outgoing {
             most,
             ended: false,
             lost: false,
+            sent: false,
         };
         Self::Kept {
             kept: Arc::new(Mutex::new(kept)),
             next: 0,
         }
+    }
+
+    /// Reads it while its request waits, as far as it is kept: poll it beside the exchange. It ends only
+    /// where the caller broke off.
+    pub(crate) fn ahead(&self) -> impl Future<Output = CallerError> + use<> {
+        let kept = match self {
+            Self::Kept { kept, .. } => Some(Arc::clone(kept)),
+            Self::Empty | Self::Once(_) => None,
+        };
+        poll_fn(move |cx| match &kept {
+            Some(kept) => kept.lock().read_ahead(cx),
+            None => Poll::Pending,
+        })
     }
 }
 
@@ -153,9 +171,8 @@ impl Kept {
                 return Poll::Ready(Some(Err(e)));
             }
         };
+        self.counts(&frame);
         if let Some(piece) = frame.data_ref() {
-            self.size = self.size.saturating_add(piece.len() as u64);
-            self.lost |= self.size > self.most;
             if self.lost {
                 self.pieces = Vec::new();
                 *next = 0;
@@ -163,12 +180,38 @@ impl Kept {
                 self.pieces.push(piece.clone());
                 *next += 1;
             }
-        } else if let Some(trailers) = frame.trailers_ref() {
-            self.trailers = Some(trailers.clone());
-            self.ended = true;
+        } else if self.ended {
             *next = usize::MAX;
         }
         Poll::Ready(Some(Ok(frame)))
+    }
+
+    fn counts(&mut self, frame: &Frame<Bytes>) {
+        if let Some(piece) = frame.data_ref() {
+            self.size = self.size.saturating_add(piece.len() as u64);
+            self.lost |= self.size > self.most;
+        } else if let Some(trailers) = frame.trailers_ref() {
+            self.trailers = Some(trailers.clone());
+            self.ended = true;
+        }
+    }
+
+    /// Pieces that are there are kept until they are sent, though they may be too many to be sent again.
+    fn read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<CallerError> {
+        while !(self.sent || self.ended || self.lost) {
+            match ready!(Pin::new(&mut self.rest.body).poll_frame(cx)) {
+                None => self.ended = true,
+                Some(Ok(frame)) => {
+                    self.counts(&frame);
+                    self.pieces.extend(frame.into_data().ok());
+                }
+                Some(Err(e)) => {
+                    self.lost = true;
+                    return Poll::Ready(CallerError::Broke(e));
+                }
+            }
+        }
+        Poll::Pending
     }
 }
 
@@ -184,7 +227,11 @@ impl http_body::Body for Outgoing {
             Self::Empty => Poll::Ready(None),
             Self::Once(body) => body.poll(cx),
             Self::Kept { next, .. } if *next == usize::MAX => Poll::Ready(None),
-            Self::Kept { kept, next } => kept.lock().poll(next, cx),
+            Self::Kept { kept, next } => {
+                let mut kept = kept.lock();
+                kept.sent = true;
+                kept.poll(next, cx)
+            }
         }
     }
 
@@ -229,11 +276,29 @@ impl fmt::Debug for Outgoing {
     }
 }
 
-/// Copies requests whose body is remembered.
+/// Lets go of the buffer that a head was read into, of which its values are pieces: it is many times
+/// as large.
+fn compact(headers: &mut HeaderMap) {
+    let size = headers.values().map(HeaderValue::len).sum();
+    let mut all = BytesMut::with_capacity(size);
+    for value in headers.values_mut() {
+        all.extend_from_slice(value.as_bytes());
+        if let Ok(mut same) = HeaderValue::from_maybe_shared(all.split().freeze()) {
+            same.set_sensitive(value.is_sensitive());
+            *value = same;
+        }
+    }
+}
+
+/// Copies requests whose body is remembered. Extensions are left out: nothing below looks at them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copies;
 
 impl Repeat<Outgoing> for Copies {
+    fn waits(&self, request: &mut Request<Outgoing>) {
+        compact(request.headers_mut());
+    }
+
     fn copy(&self, request: &Request<Outgoing>) -> Option<Request<Outgoing>> {
         let body = match request.body() {
             Outgoing::Empty => Outgoing::Empty,
@@ -248,7 +313,6 @@ impl Repeat<Outgoing> for Copies {
         copy.uri_mut().clone_from(request.uri());
         *copy.version_mut() = request.version();
         copy.headers_mut().clone_from(request.headers());
-        *copy.extensions_mut() = request.extensions().clone();
         Some(copy)
     }
 

@@ -24,7 +24,8 @@ use crate::body::{Answer, Outgoing};
 use crate::door::Peer;
 use crate::gateway::Gateway;
 use crate::record::{Outcome, Record};
-use crate::route::{Chain, Route};
+use crate::route::{Chain, Front, Route};
+use crate::upstream::Reply;
 use crate::via::came_before;
 use crate::ways::Ways;
 
@@ -77,8 +78,8 @@ pub(super) async fn ask(
     let (began, patience) = (clock.now(), told.wait.unwrap_or(gateway.patience()));
     let back = Back {
         peer,
-        host,
-        by_alias: false,
+        // Whoever answered is asked by its own name from then on.
+        front: host.map(|host| (host, Front::Name)),
         wish: told,
         upgrade: None,
     };
@@ -181,7 +182,7 @@ pub(super) async fn ask(
 
 /// Reads an answer that is not the last word, so that its pass is given back.
 async fn put_by(
-    response: Response<abide::layer::Body<Incoming>>,
+    response: Response<abide::layer::Body<Reply>>,
     route: &Arc<Route>,
     idle: Duration,
 ) -> End {

@@ -3,6 +3,7 @@
 use http::StatusCode;
 
 use crate::answer::Problem;
+use crate::body::CallerError;
 use crate::route::NoRoute;
 
 pub(super) fn bad_path() -> Problem {
@@ -14,12 +15,32 @@ pub(super) fn bad_path() -> Problem {
     )
 }
 
+/// 508 and not 502, which every gateway of the circle would try again, and each of its repeats anew.
 pub(super) fn looped() -> Problem {
     Problem::new(
-        StatusCode::BAD_GATEWAY,
+        StatusCode::LOOP_DETECTED,
         "The request came round in a circle",
         "proxy_loop_detected",
         "this gateway handed the request on before; the address of its provider leads back here",
+    )
+}
+
+/// Nobody is there to read it: it is for the log.
+pub(super) fn broke(e: &CallerError) -> Problem {
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        "The request broke off",
+        "http_request_error",
+        e.to_string(),
+    )
+}
+
+pub(super) fn unasked(provider: &str) -> Problem {
+    Problem::new(
+        StatusCode::BAD_GATEWAY,
+        "The provider left HTTP",
+        "http_protocol_error",
+        format!("{provider} changed the protocol, and nobody had asked for it"),
     )
 }
 

@@ -17,12 +17,25 @@ pub(crate) const KEY: HeaderName = HeaderName::from_static("abide-key");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
+/// Beside `Connection` and what that names. Whether trailers are welcome is asked of the next hop
+/// anew.
+static OF_ONE_HOP: [HeaderName; 5] = [KEEP_ALIVE, PROXY_CONNECTION, TE, TRANSFER_ENCODING, UPGRADE];
+static OF_OURS: [HeaderName; 4] = [KEY, TOKEN, PROXY_AUTHORIZATION, PREFER];
+
 /// Takes the fields of one connection out of a head.
 pub(crate) fn of_one_hop(headers: &mut HeaderMap) {
-    if headers.contains_key(CONNECTION) {
+    // To look at all names once costs less than to look for each.
+    let (mut connects, mut others) = (false, false);
+    for name in headers.keys() {
+        connects |= *name == CONNECTION;
+        others |= OF_ONE_HOP.contains(name);
+    }
+    if connects {
         let named: Vec<HeaderName> = headers
             .get_all(CONNECTION)
             .iter()
+            // What nearly everybody says names nothing that stays otherwise.
+            .filter(|v| *v != "keep-alive" && *v != "close")
             .filter_map(|v| v.to_str().ok())
             .flat_map(|v| v.split(','))
             .filter_map(|name| name.trim().parse().ok())
@@ -32,14 +45,26 @@ pub(crate) fn of_one_hop(headers: &mut HeaderMap) {
         }
         headers.remove(CONNECTION);
     }
-    // Whether trailers are welcome is asked of the next hop anew.
-    for name in [KEEP_ALIVE, PROXY_CONNECTION, TE, TRANSFER_ENCODING, UPGRADE] {
-        headers.remove(name);
+    // Whether trailers are welcome is told to the next hop anew.
+    if others {
+        for name in &OF_ONE_HOP {
+            headers.remove(name);
+        }
     }
+}
+
+/// Whether a caller takes trailers.
+pub(crate) fn takes_trailers(headers: &HeaderMap) -> bool {
+    let all = headers.get_all(TE).iter().filter_map(|v| v.to_str().ok());
+    all.flat_map(|v| v.split(','))
+        .any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
 
 /// Takes what is meant for the gateway out of a request.
 pub(crate) fn of_ours(headers: &mut HeaderMap) {
+    if !headers.keys().any(|name| OF_OURS.contains(name)) {
+        return;
+    }
     headers.remove(KEY);
     headers.remove(TOKEN);
     headers.remove(PROXY_AUTHORIZATION);

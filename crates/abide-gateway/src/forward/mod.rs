@@ -29,7 +29,7 @@ use crate::door::{Faces, Peer};
 use crate::gateway::Gateway;
 use crate::inside;
 use crate::record::{Outcome, Record};
-use crate::route::{Base, Chain, Route};
+use crate::route::{Base, Chain, Front, Route};
 use crate::ways::Ways;
 
 /// Answers one request.
@@ -49,7 +49,7 @@ pub(crate) async fn forward(
         || request.method() == Method::CONNECT;
     // A path of another host that looks like ours is the other host's.
     if !proxied && inside::is_asked(gateway, &request) {
-        let (answer, outcome) = inside::answer(gateway, peer, request).await;
+        let (answer, outcome) = Box::pin(inside::answer(gateway, peer, request)).await;
         return plain(answer, outcome, record);
     }
     if peer.place.faces == Faces::Admin {
@@ -67,31 +67,26 @@ pub(crate) async fn forward(
         return own(gateway, *problem, Outcome::Denied, record);
     }
     if request.method() == Method::CONNECT {
-        return tunnel::open(gateway, peer, request, record).await;
+        return Box::pin(tunnel::open(gateway, peer, request, record)).await;
     }
     if !proxied && let Some(found) = by_chain(gateway, &request) {
         return match found {
-            Ok(asked) => chain::ask(gateway, ways, peer, request, asked, record).await,
+            // Apart: every request that waits would take the room of what only chains need.
+            Ok(asked) => Box::pin(chain::ask(gateway, ways, peer, request, asked, record)).await,
             Err(problem) => own(gateway, *problem, Outcome::Denied, record),
         };
     }
-    let alias = named_host(&request)
-        .filter(|_| !proxied)
-        .and_then(|host| gateway.routes().alias(host));
-    let by_alias = alias.is_some();
-    let asked = match (proxied, alias) {
-        (true, _) => by_proxy(gateway, &request),
-        (false, Some(route)) => by_host(route, &request),
-        (false, None) => by_name(gateway, &request),
+    let asked = match proxied {
+        true => by_proxy(gateway, &request).map(|(route, to)| (route, to, None)),
+        false => by_name(gateway, &request),
     };
     match asked {
-        Ok((route, to)) => {
+        Ok((route, to, front)) => {
             let asked = Asked {
                 route,
                 to,
                 record,
-                rewrites: !proxied && gateway.settings().rewrite,
-                by_alias,
+                front: front.filter(|_| gateway.settings().rewrite),
             };
             through::send(gateway, ways, peer, request, asked).await
         }
@@ -101,6 +96,9 @@ pub(crate) async fn forward(
 
 /// Whose a request is, and where it goes.
 type Whose = Result<(Arc<Route>, http::Uri), Box<Problem>>;
+
+/// And how its caller named the provider.
+type Named = Result<(Arc<Route>, http::Uri, Option<Front>), Box<Problem>>;
 
 /// The chain in front of its path, and what its members are asked.
 fn by_chain(
@@ -116,24 +114,21 @@ fn by_chain(
     })
 }
 
-/// By a host that is one provider's alone.
-fn by_host(route: Arc<Route>, request: &Request<Incoming>) -> Whose {
-    let uri = request.uri();
-    let whole = uri.path_and_query().map_or(uri.path(), |p| p.as_str());
-    match route.base.uri(whole) {
-        Some(to) => Ok((route, to)),
-        None => Err(Box::new(denied::bad_path())),
-    }
-}
-
 /// By the name in front of its path.
-fn by_name(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
+fn by_name(gateway: &Gateway, request: &Request<Incoming>) -> Named {
     let uri = request.uri();
     let whole = uri.path_and_query().map_or(uri.path(), |p| p.as_str());
+    if let Some(route) = named_host(request).and_then(|host| gateway.routes().alias(host)) {
+        let to = route.base.uri(whole);
+        return match to {
+            Some(to) => Ok((route, to, Some(Front::Host))),
+            None => Err(Box::new(denied::bad_path())),
+        };
+    }
     let found = gateway.routes().find(whole);
     let (route, rest) = found.map_err(|why| Box::new(denied::no_route(&why)))?;
     match route.base.uri(rest) {
-        Some(to) => Ok((route, to)),
+        Some(to) => Ok((route, to, Some(Front::Name))),
         None => Err(Box::new(denied::bad_path())),
     }
 }
@@ -163,8 +158,11 @@ fn by_proxy(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
     let base = front.ok().and_then(|front| Base::of(&front).ok());
     let base = base.ok_or_else(|| Box::new(denied::bad_path()))?;
     let port = port_of(uri).unwrap_or_default();
+    let path_is_secret = listed.path_is_secret;
     let proxied = Proxied::of(gateway, &listed, &base.authority, port);
-    Ok((Arc::new(proxied.route(listed, base)), uri.clone()))
+    let mut route = proxied.route(listed, base);
+    route.path_is_secret = path_is_secret;
+    Ok((Arc::new(route), uri.clone()))
 }
 
 /// An answer of our own.

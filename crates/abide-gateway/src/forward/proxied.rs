@@ -55,21 +55,19 @@ impl<'a> Proxied<'a> {
                     .is_some_and(|h| h.eq_ignore_ascii_case(base.authority.host()))
                 && port_of(&u.base) == base.authority.port_u16().or(standard(&base.scheme))
         };
-        Route {
-            name: listed.provider.into(),
-            way: match own.map(|u| u.provider.as_str().into()) {
-                Some(name) if named => Way::Own(name),
-                Some(name) => Way::OwnPublic(name),
-                None if named => Way::Named,
-                None => Way::Public,
-            },
-            credential: self
-                .upstream
-                .filter(is_theirs)
-                .and_then(|u| u.credential.clone()),
-            body_idle: self.upstream.and_then(|u| u.body_idle),
-            base,
-        }
+        let way = match own.map(|u| u.provider.as_str().into()) {
+            Some(name) if named => Way::Own(name),
+            Some(name) => Way::OwnPublic(name),
+            None if named => Way::Named,
+            None => Way::Public,
+        };
+        let credential = self
+            .upstream
+            .filter(is_theirs)
+            .and_then(|u| u.credential.clone());
+        let mut route = Route::new(listed.provider.into(), base, way, credential);
+        route.body_idle = self.upstream.and_then(|u| u.body_idle);
+        route
     }
 }
 

@@ -7,12 +7,11 @@ use std::time::Duration;
 use abide::TurnedAway;
 use abide::layer::{Error, Options};
 use http::header::{
-    FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE, VIA,
+    EXPECT, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, UPGRADE, VIA,
 };
 use http::response::Parts;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
-use tower_service::Service as _;
 
 use super::upgrade::Upgrade;
 use super::wish::{PREFERENCE_APPLIED, Wish};
@@ -22,12 +21,13 @@ use crate::body::{Answer, Outgoing};
 use crate::door::Peer;
 use crate::gateway::Gateway;
 use crate::record::{Outcome, Record};
-use crate::route::{Route, rewrite};
-use crate::upstream::Failure;
+use crate::route::{Front, Route, rewrite};
+use crate::upstream::{Failure, Reply};
 use crate::via::came_before;
 use crate::ways::Ways;
 
 const ATTEMPTS: HeaderName = HeaderName::from_static("abide-attempts");
+const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 const WAITED: HeaderName = HeaderName::from_static("abide-waited");
 
 /// Whom a request is for.
@@ -35,14 +35,13 @@ pub(super) struct Asked {
     pub(super) route: Arc<Route>,
     pub(super) to: http::Uri,
     pub(super) record: Record,
-    /// Fields of the answer that lead to the provider are to lead through the gateway.
-    pub(super) rewrites: bool,
-    /// The provider was named by a host of its own, not in front of the path.
-    pub(super) by_alias: bool,
+    /// Where fields of the answer that lead to the provider are to lead through the gateway: how its caller
+    /// named the provider.
+    pub(super) front: Option<Front>,
 }
 
 /// What came of it.
-pub(super) type Came = Result<Response<abide::layer::Body<Incoming>>, Error<Failure>>;
+pub(super) type Came = Result<Response<abide::layer::Body<Reply>>, Error<Failure>>;
 
 /// Sends it through its gates to its provider, and hands the answer back.
 pub(super) async fn send(
@@ -56,18 +55,21 @@ pub(super) async fn send(
         route,
         to,
         mut record,
-        rewrites,
-        by_alias,
+        front,
     } = asked;
-    record.is_for(gateway.meters().of(&route.name));
+    record.is_for(route.meter(gateway.meters()));
+    if route.path_is_secret {
+        record.shows(&gateway.governor().shown_path(&to));
+    }
     let upgrade = Upgrade::of(&mut request);
     let (mut parts, body) = request.into_parts();
-    let asked = named(&parts.uri, &parts.headers).filter(|_| rewrites);
+    let asked = named(&parts.uri, &parts.headers);
     if came_before(&parts.headers, gateway.pseudonym()) {
         return own(gateway, denied::looped(), Outcome::Denied, record);
     }
     let wish = Wish::of(&parts.headers, gateway.keys());
     parts.headers.remove(HOST);
+    let front = asked.zip(front);
     hand_on(gateway, peer, &mut parts.headers);
     if let Some(upgrade) = &upgrade {
         upgrade.ask(&mut parts.headers);
@@ -75,13 +77,33 @@ pub(super) async fn send(
     parts.uri = to;
     let limits = &gateway.settings().limits;
     let body = Outgoing::of(body, limits.replay, idle_of(gateway, &route));
-    let came = exchange(ways, &route, Request::from_parts(parts, body), &wish).await;
+    let ahead = body.ahead();
+    // Whoever wants to be asked for its body first is asked once somebody takes it.
+    let may_read = !parts.headers.contains_key(EXPECT);
+    let exchange = exchange(ways, &route, Request::from_parts(parts, body), &wish);
+    let came = tokio::select! {
+        biased;
+        came = exchange => came,
+        broke = ahead, if may_read => {
+            return own(gateway, denied::broke(&broke), Outcome::Left, record);
+        }
+    };
     match came {
+        // A provider that changes the protocol unasked: what it says from then on is for nobody.
+        Ok(response)
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS && upgrade.is_none() =>
+        {
+            own(
+                gateway,
+                denied::unasked(&route.name),
+                Outcome::Failed,
+                record,
+            )
+        }
         Ok(response) => {
             let back = Back {
                 peer,
-                host: asked,
-                by_alias,
+                front,
                 wish,
                 upgrade,
             };
@@ -104,8 +126,14 @@ pub(super) fn named(uri: &http::Uri, headers: &HeaderMap) -> Option<HeaderValue>
 
 /// What of a request's head goes on to a provider.
 pub(super) fn hand_on(gateway: &Gateway, peer: &Peer, headers: &mut HeaderMap) {
+    let trailers = head::takes_trailers(headers);
     head::of_one_hop(headers);
     head::of_ours(headers);
+    if trailers {
+        // We pass them on, so they are welcome. `Connection: TE` beside it would be right in HTTP/1.1, and
+        // makes the HTTP library take the field out again in HTTP/2.
+        headers.insert(TE, TRAILERS);
+    }
     headers.append(VIA, gateway.via().clone());
     if gateway.settings().forwarded
         && let Some(told) = head::forwarded(peer.address)
@@ -115,12 +143,12 @@ pub(super) fn hand_on(gateway: &Gateway, peer: &Peer, headers: &mut HeaderMap) {
 }
 
 /// Sends a request whose head is made, as its caller wishes.
-pub(super) async fn exchange(
+pub(super) fn exchange(
     ways: &Ways,
     route: &Route,
     mut request: Request<Outgoing>,
     wish: &Wish,
-) -> Came {
+) -> impl Future<Output = Came> + use<> {
     if let Some((name, value)) = &route.credential {
         request.headers_mut().insert(name, value.clone());
     }
@@ -129,19 +157,17 @@ pub(super) async fn exchange(
     options.fair = wish.fair;
     options.patience = wish.wait;
     options.streams = request.body().streams();
-    request.extensions_mut().insert(options);
     *request.version_mut() = http::Version::HTTP_11;
     let mut way = ways.to(route);
     // The way is always ready: what it waits for it waits for in its future.
-    way.call(request).await
+    way.call_with(request, options)
 }
 
 /// Where an answer goes.
 pub(super) struct Back<'a> {
     pub(super) peer: &'a Peer,
-    /// How the caller names the gateway, where fields are to lead through it.
-    pub(super) host: Option<HeaderValue>,
-    pub(super) by_alias: bool,
+    /// How the caller names the gateway and the provider, where fields are to lead through it.
+    pub(super) front: Option<(HeaderValue, Front)>,
     pub(super) wish: Wish,
     pub(super) upgrade: Option<Upgrade>,
 }
@@ -150,7 +176,7 @@ pub(super) struct Back<'a> {
 pub(super) fn passed(
     gateway: &Arc<Gateway>,
     route: &Route,
-    response: Response<abide::layer::Body<Incoming>>,
+    response: Response<abide::layer::Body<Reply>>,
     back: Back<'_>,
     mut record: Record,
 ) -> Response<Answer> {
@@ -185,13 +211,10 @@ pub(super) fn dress(
 ) {
     let headers = &mut parts.headers;
     head::of_one_hop(headers);
-    if let Some(host) = back.host.as_ref().and_then(|h| h.to_str().ok()) {
-        let scheme = back.peer.scheme;
-        let to = || match back.by_alias {
-            true => format!("{scheme}://{host}"),
-            false => format!("{scheme}://{host}/{}", route.name),
-        };
-        rewrite(headers, route, to);
+    if let Some((host, front)) = &back.front
+        && let Ok(host) = host.to_str()
+    {
+        rewrite(headers, route, || front.of(back.peer.scheme, host, route));
     }
     if let Some(turned) = parts.extensions.remove::<TurnedAway>()
         && outcome == Outcome::Refused
@@ -201,7 +224,7 @@ pub(super) fn dress(
         headers.insert(RETRY_AFTER, seconds.into());
     }
     headers.append(VIA, gateway.via().clone());
-    headers.insert(ATTEMPTS, attempts.into());
+    headers.insert(ATTEMPTS, count(attempts));
     headers.insert(WAITED, seconds(waited));
     if let Some(applied) = back.wish.applied() {
         headers.append(PREFERENCE_APPLIED, applied);
@@ -233,11 +256,22 @@ pub(super) fn idle_of(gateway: &Gateway, route: &Route) -> Duration {
         .unwrap_or(gateway.settings().limits.body_idle)
 }
 
+/// Nearly every request is sent once.
+fn count(attempts: u32) -> HeaderValue {
+    match attempts {
+        1 => HeaderValue::from_static("1"),
+        attempts => attempts.into(),
+    }
+}
+
 /// Seconds, to the millisecond.
 fn seconds(waited: Duration) -> HeaderValue {
     if waited.is_zero() {
         return HeaderValue::from_static("0");
     }
-    let text = format!("{:.3}", waited.as_secs_f64());
+    let millis = waited
+        .saturating_add(Duration::from_micros(500))
+        .as_millis();
+    let text = format!("{}.{:03}", millis / 1000, millis % 1000);
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("0"))
 }

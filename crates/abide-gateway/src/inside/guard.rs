@@ -108,7 +108,8 @@ pub(super) fn is_some_pages<B>(
     }
     // Where others than this machine come in, they may name it as they like.
     let here = settings.access.is_open() && peer.address.is_some();
-    if here && !is_own(gateway, peer, request) {
+    // A browser names a host; whoever names none is none.
+    if here && host(request).is_some() && !is_own(gateway, peer, request) {
         return Some(no_page(
             StatusCode::MISDIRECTED_REQUEST,
             "Host is no name of this gateway; ask it by its address, or list the name in \

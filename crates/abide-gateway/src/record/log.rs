@@ -3,7 +3,7 @@
 //! Refusals are always in it, successes as one of so many. What a slow disk cannot take is dropped
 //! beyond a bound, and the number of lines lost is told in the next block.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::mem;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use abide::core::WallTime;
 use parking_lot::{Condvar, Mutex};
 
 use super::meters::Outcome;
@@ -50,6 +51,9 @@ struct Shared {
 #[derive(Default)]
 struct State {
     lines: String,
+    /// The second of the last line, and how it is written: most have the same one.
+    second: Option<i64>,
+    shown: String,
     lost: u64,
     over: bool,
 }
@@ -101,17 +105,25 @@ impl Log {
             .is_multiple_of(self.sample)
     }
 
-    pub(super) fn write(&self, line: impl FnOnce(&mut String, Format)) {
+    /// `at` is the second in which the line is written.
+    pub(super) fn write(&self, at: WallTime, line: impl FnOnce(&mut String, Format, &str)) {
         let Some(shared) = &self.shared else {
             return;
         };
         let mut state = shared.state.lock();
+        let state = &mut *state;
         if state.lines.len() > MOST {
             state.lost += 1;
             return;
         }
+        let second = at.as_unix_secs_ceil();
+        if state.second != Some(second) {
+            state.second = Some(second);
+            state.shown.clear();
+            let _ = write!(state.shown, "{at}");
+        }
         let before = state.lines.len();
-        line(&mut state.lines, self.format);
+        line(&mut state.lines, self.format, &state.shown);
         // Once a block: waking the writer costs as much as a line.
         if before < BLOCK && state.lines.len() >= BLOCK {
             shared.full.notify_one();

@@ -92,6 +92,11 @@ impl Record {
         self.provider = Some(provider);
     }
 
+    /// Its path is written down so, and not as it was asked for.
+    pub(crate) fn shows(&mut self, path: &str) {
+        self.path = path.into();
+    }
+
     /// It is answered.
     pub(crate) const fn answers(&mut self, status: StatusCode, outcome: Outcome) {
         self.status = Some(status);
@@ -121,7 +126,10 @@ impl Drop for Record {
         }
         let log = &self.books.log;
         if log.wants(self.outcome) {
-            log.write(|out, format| line::write(out, format, self, took));
+            let at = self.books.clock.wall();
+            log.write(at, |out, format, at| {
+                line::write(out, format, self, (at, took));
+            });
         }
     }
 }

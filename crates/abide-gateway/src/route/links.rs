@@ -7,8 +7,26 @@ use super::Route;
 
 const NAMES: [http::HeaderName; 3] = [LOCATION, CONTENT_LOCATION, LINK];
 
-/// Turns the fields of an answer. `to` is where the caller asked: scheme, authority, and the
-/// provider's name where that stands in front of its paths.
+/// How a caller named a provider, and names it in the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Front {
+    /// By its name in front of the path.
+    Name,
+    /// By a host of its own.
+    Host,
+}
+
+impl Front {
+    /// What is in front of the provider's own paths here. `host` is how the caller names the gateway.
+    pub(crate) fn of(self, scheme: &str, host: &str, route: &Route) -> String {
+        match self {
+            Self::Name => format!("{scheme}://{host}/{}", route.name),
+            Self::Host => format!("{scheme}://{host}"),
+        }
+    }
+}
+
+/// Turns the fields of an answer. `to` is what stands for the provider's base where the caller asked.
 pub(crate) fn rewrite(headers: &mut HeaderMap, route: &Route, to: impl FnOnce() -> String) {
     if !NAMES.iter().any(|name| headers.contains_key(name)) {
         return;
@@ -89,13 +107,8 @@ mod tests {
     use crate::route::{Base, Way};
 
     fn route(base: &str) -> Route {
-        Route {
-            name: "shop".into(),
-            base: Base::of(&base.parse().unwrap()).unwrap(),
-            way: Way::Named,
-            credential: None,
-            body_idle: None,
-        }
+        let base = Base::of(&base.parse().unwrap()).unwrap();
+        Route::new("shop".into(), base, Way::Named, None)
     }
 
     const TO: &str = "http://127.0.0.1:4180/shop";

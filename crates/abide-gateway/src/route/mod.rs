@@ -9,7 +9,7 @@ mod chain;
 mod links;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use abide::profile::{Catalogue, Host, Profile};
@@ -19,7 +19,8 @@ use parking_lot::RwLock;
 pub use self::base::BadBase;
 pub(crate) use self::base::Base;
 pub(crate) use self::chain::Chain;
-pub(crate) use self::links::rewrite;
+pub(crate) use self::links::{Front, rewrite};
+use crate::record::{Meters, Provider};
 use crate::settings::{ChainRoute, Upstream};
 
 /// A provider that can be asked.
@@ -35,6 +36,34 @@ pub(crate) struct Route {
     pub(crate) credential: Option<(HeaderName, HeaderValue)>,
     /// How long a body may stand still, where that is not the gateway's own.
     pub(crate) body_idle: Option<Duration>,
+    /// Callers write a credential into its paths: they are not shown as they are.
+    pub(crate) path_is_secret: bool,
+    /// Its figures, once somebody asked for it: looked up by name they cost as much as the route.
+    meter: OnceLock<Arc<Provider>>,
+}
+
+impl Route {
+    pub(crate) const fn new(
+        name: Box<str>,
+        base: Base,
+        way: Way,
+        credential: Option<(HeaderName, HeaderValue)>,
+    ) -> Self {
+        Self {
+            name,
+            base,
+            way,
+            credential,
+            body_idle: None,
+            path_is_secret: false,
+            meter: OnceLock::new(),
+        }
+    }
+
+    /// Its figures among all.
+    pub(crate) fn meter(&self, all: &Meters) -> Arc<Provider> {
+        Arc::clone(self.meter.get_or_init(|| all.of(&self.name)))
+    }
 }
 
 /// How a provider is reached.
@@ -84,21 +113,20 @@ impl Routes {
         catalogue: Arc<Catalogue>,
         upstreams: &[Upstream],
         chains: &[ChainRoute],
+        path_is_secret: impl Fn(&Uri) -> bool,
     ) -> Result<Self, (String, BadBase)> {
         let (mut known, mut aliases) = (HashMap::new(), HashMap::new());
         for upstream in upstreams {
             let name: Box<str> = upstream.provider.as_str().into();
             let base = Base::of(&upstream.base).map_err(|e| (upstream.provider.clone(), e))?;
-            let route = Route {
-                name: name.clone(),
-                base,
-                way: match upstream.transport.is_plain() {
-                    true => Way::Named,
-                    false => Way::Own(name.clone()),
-                },
-                credential: upstream.credential.clone(),
-                body_idle: upstream.body_idle,
+            let way = match upstream.transport.is_plain() {
+                true => Way::Named,
+                false => Way::Own(name.clone()),
             };
+            let credential = upstream.credential.clone();
+            let mut route = Route::new(name.clone(), base, way, credential);
+            route.body_idle = upstream.body_idle;
+            route.path_is_secret = path_is_secret(&upstream.base);
             let route = Arc::new(route);
             for alias in &upstream.aliases {
                 aliases.insert(alias.clone(), Arc::clone(&route));
@@ -172,13 +200,10 @@ impl Routes {
         };
         let uri: Result<Uri, _> = format!("https://{authority}/").parse();
         let base = uri.ok().and_then(|uri| Base::of(&uri).ok());
-        let route = Arc::new(Route {
-            name: name.into(),
-            base: base.ok_or(NoRoute::Unknown)?,
-            way: Way::Public,
-            credential: None,
-            body_idle: None,
-        });
+        let base = base.ok_or(NoRoute::Unknown)?;
+        let mut route = Route::new(name.into(), base, Way::Public, None);
+        route.path_is_secret = profile.told().credential.segment.is_some();
+        let route = Arc::new(route);
         let mut known = self.known.write();
         if known.len() < KNOWN {
             known.insert(name.into(), Arc::clone(&route));
@@ -222,7 +247,7 @@ mod tests {
 
     fn routes() -> Routes {
         let own = Upstream::new("shop", "http://127.0.0.1:9000/v1/".parse().unwrap());
-        Routes::new(Arc::new(Catalogue::built_in()), &[own], &[]).unwrap()
+        Routes::new(Arc::new(Catalogue::built_in()), &[own], &[], |_| false).unwrap()
     }
 
     fn asked(path: &str) -> Result<String, NoRoute> {

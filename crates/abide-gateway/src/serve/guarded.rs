@@ -10,15 +10,22 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
 use super::strict::Strict;
+use crate::settings::Limits;
 
 /// No request begins like this, and none goes on like this: the HTTP library answers 400.
 const UNREADABLE: &[u8] = b"\0\r\n\r\n";
+
+/// How a connection of HTTP/2 begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A connection that is read along, and written with patience.
 #[derive(Debug)]
 pub(super) struct Guarded<T> {
     inner: T,
     strict: Strict,
+    /// Runs until it is seen in which version the caller speaks: the HTTP library waits for that without an
+    /// end. With it how much is read of what HTTP/2 begins with.
+    opening: Option<(Pin<Box<Sleep>>, usize)>,
     /// Something was wrong: nothing more is read.
     wrong: bool,
     idle: Duration,
@@ -27,13 +34,15 @@ pub(super) struct Guarded<T> {
 }
 
 impl<T> Guarded<T> {
-    /// `idle` bounds how long the caller may take nothing of its answer.
-    pub(super) fn new(inner: T, idle: Duration) -> Self {
+    /// `body_idle` bounds how long the caller may take nothing of its answer, `head_read` how long it may
+    /// say nothing at all, `head_size` a head.
+    pub(super) fn new(inner: T, limits: &Limits) -> Self {
         Self {
             inner,
-            strict: Strict::default(),
+            strict: Strict::new(limits.head_size),
+            opening: Some((Box::pin(tokio::time::sleep(limits.head_read)), 0)),
             wrong: false,
-            idle,
+            idle: limits.body_idle,
             still: None,
         }
     }
@@ -67,6 +76,16 @@ impl<T: AsyncRead + Unpin> AsyncRead for Guarded<T> {
         }
         let before = buf.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(cx, buf);
+        if let Some((over, seen)) = &mut self.opening {
+            let told = &buf.filled()[before..];
+            let as_far = PREFACE.get(*seen..).unwrap_or_default();
+            *seen += told.len();
+            if *seen >= PREFACE.len() || !as_far.starts_with(told) {
+                self.opening = None;
+            } else if read.is_pending() && over.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
         if matches!(read, Poll::Ready(Ok(()))) {
             let this = &mut *self;
             if let Err(wrong) = this.strict.see(&buf.filled()[before..]) {

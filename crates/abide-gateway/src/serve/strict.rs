@@ -3,17 +3,20 @@
 //! Where two readers disagree on where a request ends, one of them can be made to see a request that
 //! the other one did not (request smuggling). The HTTP library settles such cases in its own way;
 //! here they are refused before anything of them is handed on: a length beside chunks, two lengths,
-//! lines that end in a bare LF or CR, folded fields, chunks that are none.
+//! lines that end in a bare LF or CR, folded fields, chunks that are none. So is a request that names two
+//! hosts or none: two readers may take it for two different places' (RFC 9112 section 3.2).
 //!
 //! This reads along: what it has seen is passed on untouched until something is wrong.
 
-/// The longest line kept from one read to the next; the HTTP library bounds whole heads.
-const LONGEST: usize = 64 * 1024;
-
 /// Reads along with one connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Strict {
     state: State,
+    /// The longest head, and the longest line of a body's framing. The HTTP library bounds what it keeps,
+    /// which is more than that where one read brings a whole head.
+    most: usize,
+    /// Bytes of the present head.
+    size: usize,
     /// The beginning of a line that is not whole yet.
     begun: Vec<u8>,
     head: Head,
@@ -48,7 +51,11 @@ impl Default for State {
 struct Head {
     length: Option<u64>,
     chunked: bool,
-    /// What follows it may be no HTTP: a tunnel, another protocol.
+    host: bool,
+    /// It must name a host: only HTTP/1.0 need not.
+    needs_host: bool,
+    /// What follows it may be no HTTP: a tunnel, another protocol. Whoever serves the connection ends it
+    /// where it stays HTTP, since nothing behind it was looked at.
     leaves: bool,
 }
 
@@ -63,6 +70,17 @@ pub(super) struct Wrong {
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
 
 impl Strict {
+    /// `most` bounds heads.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            state: State::default(),
+            most,
+            size: 0,
+            begun: Vec::new(),
+            head: Head::default(),
+        }
+    }
+
     /// Looks at what was read.
     pub(super) fn see(&mut self, bytes: &[u8]) -> Result<(), Wrong> {
         let (mut at, mut begins) = (0, 0);
@@ -88,13 +106,17 @@ impl Strict {
                 }
                 _ => {
                     let Some(end) = memchr::memchr(b'\n', rest) else {
-                        if self.begun.len() + rest.len() > LONGEST {
+                        if self.begun.len() + rest.len() + self.size > self.most {
                             return Err(wrong("a line without an end"));
                         }
                         self.begun.extend_from_slice(rest);
                         return Ok(());
                     };
                     at += end + 1;
+                    self.size += self.begun.len() + end + 1;
+                    if self.size > self.most {
+                        return Err(wrong("a head that is too large"));
+                    }
                     let over = if self.begun.is_empty() {
                         Self::line(&mut self.state, &mut self.head, &rest[..=end])
                     } else {
@@ -107,6 +129,10 @@ impl Strict {
                     };
                     if over.map_err(wrong)? {
                         begins = at;
+                    }
+                    // A line of a chunk is bounded by itself, trailers as a head is.
+                    if !matches!(self.state, State::Head { first: false } | State::Trailers) {
+                        self.size = 0;
                     }
                 }
             }
@@ -136,12 +162,16 @@ impl Strict {
                     }
                     *head = Head {
                         leaves: line.starts_with(b"CONNECT "),
+                        needs_host: !line.ends_with(b" HTTP/1.0"),
                         ..Head::default()
                     };
                     return Ok(false);
                 }
                 if !line.is_empty() {
                     return head.field(line).map(|()| false);
+                }
+                if head.needs_host && !head.host {
+                    return Err("no host");
                 }
                 *state = match (head.leaves, head.chunked, head.length) {
                     (_, true, Some(_)) => return Err("a length beside chunks"),
@@ -178,7 +208,7 @@ impl Strict {
 impl Head {
     fn field(&mut self, line: &[u8]) -> Result<(), &'static str> {
         match line[0] | 0x20 {
-            b'c' | b't' | b'u' => {}
+            b'c' | b'h' | b't' | b'u' => {}
             b' ' | 0x29 => return Err("a folded field"),
             _ => return Ok(()),
         }
@@ -200,6 +230,14 @@ impl Head {
                 return Err("a coding of the transfer other than chunks");
             }
             self.chunked = true;
+        } else if name.eq_ignore_ascii_case(b"host") {
+            if std::mem::replace(&mut self.host, true) {
+                return Err("two hosts");
+            }
+            // A list, a path, a name and password: who reads only a part of it reads another host.
+            if value.iter().any(|b| b" \t,/?#@\\".contains(b)) {
+                return Err("a host that is none");
+            }
         } else if name.eq_ignore_ascii_case(b"upgrade") {
             self.leaves = true;
         }
@@ -222,9 +260,11 @@ mod tests {
 
     /// However the bytes are cut into reads.
     fn see(text: &str) -> Result<(), &'static str> {
-        let whole = Strict::default().see(text.as_bytes()).map_err(|w| w.what);
+        let whole = Strict::new(64 * 1024)
+            .see(text.as_bytes())
+            .map_err(|w| w.what);
         for size in 1..text.len().min(24) {
-            let mut strict = Strict::default();
+            let mut strict = Strict::new(64 * 1024);
             let pieces = text.as_bytes().chunks(size);
             let cut = pieces.map(|p| strict.see(p)).find(Result::is_err);
             assert_eq!(
@@ -245,12 +285,14 @@ mod tests {
             GET.repeat(3),
             format!("\r\n{GET}"),
             format!("POST / HTTP/1.1\r\nHost: a\r\ncontent-length:  5\t\r\n\r\nhello{GET}"),
-            format!("POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n{GET}"),
+            format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n{GET}"),
+            "GET / HTTP/1.0\r\n\r\n".to_owned(),
+            "GET / HTTP/1.1\r\nhost: [::1]:80\r\n\r\n".to_owned(),
             format!(
-                "POST / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n5;a=b\r\nhe\nlo\r\n0\r\nX: y\r\n\r\n{GET}"
+                "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n5;a=b\r\nhe\nlo\r\n0\r\nX: y\r\n\r\n{GET}"
             ),
             "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\n\0".to_owned(),
-            "GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n\n\n\r\r"
+            "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n\n\n\r\r"
                 .to_owned(),
             "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n\n\r\0".to_owned(),
         ] {
@@ -288,6 +330,7 @@ mod tests {
                 "a length that is no number",
             ),
             ("Content-Length:\r\n\r\n", "a length that is no number"),
+            ("Host: b\r\n\r\n", "two hosts"),
             ("X: y\n\r\n", "a line that ends in a bare LF"),
             ("X: y\r\n\n", "a line that ends in a bare LF"),
             ("X: a\rb\r\n\r\n", "a bare CR"),
@@ -328,12 +371,21 @@ mod tests {
         ] {
             assert_eq!(see(&format!("{post}{bad}")), Err(what), "{bad:?}");
         }
+        assert_eq!(see("GET / HTTP/1.1\r\n\r\n"), Err("no host"));
+        assert_eq!(
+            see("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n"),
+            Err("two hosts")
+        );
+        for host in ["a, b", "a/b", "u:p@a", "a b"] {
+            let told = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            assert_eq!(see(&told), Err("a host that is none"), "{host}");
+        }
     }
 
     #[test]
     fn gw_what_came_before_a_bad_request_stands() {
         let bad = format!("{GET}POST / HTTP/1.1\r\nX: y\n\r\n");
-        let wrong = Strict::default().see(bad.as_bytes()).unwrap_err();
+        let wrong = Strict::new(64 * 1024).see(bad.as_bytes()).unwrap_err();
         assert_eq!(wrong.begins, GET.len());
     }
 }

@@ -15,6 +15,10 @@ use crate::door::{Listener, Peer, Socket};
 use crate::front::{Front, Own};
 use crate::life::drains;
 
+/// How many tasks go on before the sockets are looked at: a look costs as much as a task, and there
+/// is one whenever nothing is left to do.
+const BETWEEN_LOOKS: u32 = 256;
+
 /// After an accept that failed for want of something (files, memory): what there is may be freed.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -27,6 +31,7 @@ pub(super) fn run(
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .event_interval(BETWEEN_LOOKS)
         .build()?;
     runtime.block_on(async {
         tokio::spawn(pulse::count(count));

@@ -1,17 +1,18 @@
 //! Connecting: names are resolved, their addresses looked at, and TLS agreed on.
 
-use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{HeaderValue, Uri};
+use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
@@ -20,8 +21,41 @@ use super::address::Reach;
 use super::failure::Forbidden;
 use crate::settings::{Limits, Transport};
 
-/// Makes connections to providers: names, TCP, a proxy's tunnel and TLS within one time.
-pub(crate) type Connector = Bounded<HttpsConnector<Guarded>>;
+/// Makes connections to providers, each bounded as a whole: its name, its address and its TLS. The
+/// client copies it for every request, and hardly ever uses the copy: so there is one, and copies
+/// point to it.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    inner: Arc<HttpsConnector<Guarded>>,
+    within: Duration,
+}
+
+/// A connection under way that ends in time.
+type Bounded<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+impl Service<Uri> for Connector {
+    type Response = <HttpsConnector<Guarded> as Service<Uri>>::Response;
+    type Error = BoxError;
+    type Future = Bounded<Self::Response>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        // Names are resolved and sockets made without waiting for leave to begin.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let mut inner = HttpsConnector::clone(&self.inner);
+        let connecting = tokio::time::timeout(self.within, inner.call(to));
+        Box::pin(async move {
+            match connecting.await {
+                Ok(connected) => connected.map_err(Into::into),
+                Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+            }
+        })
+    }
+}
 
 /// # Errors
 /// When TLS cannot be set up.
@@ -31,7 +65,11 @@ pub(crate) fn connectors(
     transport: &Transport,
 ) -> Result<Connectors, rustls::Error> {
     let within = transport.connect.unwrap_or(limits.connect);
-    let mut http = HttpConnector::new_with_resolver(Resolver { reach });
+    let mut http = HttpConnector::new_with_resolver(Resolver {
+        reach,
+        // Half of it, so that it is seen whose fault it was.
+        within: within / 2,
+    });
     http.set_nodelay(true);
     http.enforce_http(false);
     http.set_connect_timeout(Some(within));
@@ -44,66 +82,30 @@ pub(crate) fn connectors(
     let guarded = Guarded {
         http,
         reach,
-        proxy: transport.proxy.clone().map(|to| Via {
-            to,
-            auth: transport.proxy_auth.clone(),
-        }),
+        proxy: Via::of(transport),
     };
-    let bounded = |inner| Bounded { inner, within };
     let with = |tls| {
-        HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
+        let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
+        builder.https_or_http()
     };
+    let bounded = |inner| Connector {
+        inner: Arc::new(inner),
+        within,
+    };
+    let all = with(tls.clone()).enable_all_versions();
+    let one = with(tls).enable_http1();
     Ok(Connectors {
-        all: bounded(
-            with(tls.clone())
-                .enable_all_versions()
-                .wrap_connector(guarded.clone()),
-        ),
-        one: bounded(with(tls).enable_http1().wrap_connector(guarded)),
+        all: bounded(all.wrap_connector(guarded.clone())),
+        one: bounded(one.wrap_connector(guarded)),
     })
 }
 
-/// Both speak TLS alike.
+/// Two that differ in what they agree on over TLS.
 pub(crate) struct Connectors {
     /// HTTP/1.1 or HTTP/2, as the provider likes.
     pub(crate) all: Connector,
     /// HTTP/1.1 alone, which can be left for another protocol.
     pub(crate) one: Connector,
-}
-
-/// Gives up after a time.
-#[derive(Clone, Debug)]
-pub(crate) struct Bounded<C> {
-    inner: C,
-    within: Duration,
-}
-
-/// What connecting fails with.
-type Fault = Box<dyn Error + Send + Sync>;
-
-impl<C> Service<Uri> for Bounded<C>
-where
-    C: Service<Uri, Error = Fault>,
-    C::Future: Send + 'static,
-    C::Response: 'static,
-{
-    type Response = C::Response;
-    type Error = Fault;
-    type Future = Pin<Box<dyn Future<Output = Result<C::Response, Fault>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, to: Uri) -> Self::Future {
-        let connecting = tokio::time::timeout(self.within, self.inner.call(to));
-        Box::pin(async move {
-            let late = |_| Fault::from(io::Error::from(io::ErrorKind::TimedOut));
-            connecting.await.map_err(late)?
-        })
-    }
 }
 
 /// A proxy on the way.
@@ -114,8 +116,15 @@ struct Via {
 }
 
 impl Via {
-    /// A tunnel through it. Its port is always named: the proxy would have to guess it, and the
-    /// library takes every address for one of https.
+    fn of(transport: &Transport) -> Option<Self> {
+        Some(Self {
+            to: transport.proxy.clone()?,
+            auth: transport.proxy_auth.clone(),
+        })
+    }
+
+    /// A tunnel through it. The port is always named: the library takes every address without one
+    /// for https.
     async fn dial(
         &self,
         http: HttpConnector<Resolver>,
@@ -150,10 +159,10 @@ pub(crate) struct Guarded {
 }
 
 /// A connection under way.
-type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<TcpStream>, io::Error>> + Send>>;
+type Connecting = Pin<Box<dyn Future<Output = Result<Quiet, io::Error>> + Send>>;
 
 impl Service<Uri> for Guarded {
-    type Response = TokioIo<TcpStream>;
+    type Response = Quiet;
     type Error = io::Error;
     type Future = Connecting;
 
@@ -164,7 +173,7 @@ impl Service<Uri> for Guarded {
     fn call(&mut self, to: Uri) -> Connecting {
         if let Some(proxy) = self.proxy.clone() {
             let http = self.http.clone();
-            return Box::pin(async move { proxy.dial(http, &to).await });
+            return Box::pin(async move { proxy.dial(http, &to).await.map(Quiet) });
         }
         let host = to.host().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -174,7 +183,58 @@ impl Service<Uri> for Guarded {
             return Box::pin(async move { Err(io::Error::other(Forbidden(address))) });
         }
         let connecting = self.http.call(to);
-        Box::pin(async move { connecting.await.map_err(io::Error::other) })
+        Box::pin(async move { connecting.await.map(Quiet).map_err(io::Error::other) })
+    }
+}
+
+/// A socket that tells nothing of its addresses: what it told would be put into the extensions of
+/// every answer, and nobody asks.
+#[derive(Debug)]
+pub(crate) struct Quiet(TokioIo<TcpStream>);
+
+impl Connection for Quiet {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl Read for Quiet {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl Write for Quiet {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }
 
@@ -189,25 +249,26 @@ pub(crate) async fn dial(
     transport: &Transport,
     within: Duration,
 ) -> io::Result<TcpStream> {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let authority = format!("{host}:{port}");
+    let host = host.trim_start_matches('[').trim_end_matches(']');
     let connected = tokio::time::timeout(within, async {
-        if let Some(to) = transport.proxy.clone() {
-            let auth = transport.proxy_auth.clone();
+        if let Some(proxy) = Via::of(transport) {
             let mut http = HttpConnector::new_with_resolver(Resolver {
+                // The operator wrote down where the proxy is.
                 reach: Reach::Named,
+                within: within / 2,
             });
             http.set_nodelay(true);
-            let to_host = format!("{host}:{port}").parse().map_err(io::Error::other)?;
-            let socket = Via { to, auth }.dial(http, &to_host).await?;
-            return Ok(socket.into_inner());
+            let to = authority.parse().map_err(io::Error::other)?;
+            return Ok(proxy.dial(http, &to).await?.into_inner());
         }
-        if let Ok(address) = bare.parse::<IpAddr>() {
+        if let Ok(address) = host.parse::<IpAddr>() {
             return match reach.allows_written(address) {
                 true => TcpStream::connect((address, port)).await,
                 false => Err(io::Error::other(Forbidden(address))),
             };
         }
-        let all: Vec<_> = tokio::net::lookup_host((bare, port)).await?.collect();
+        let all: Vec<_> = tokio::net::lookup_host((host, port)).await?.collect();
         let allowed = allowed(all, reach)?;
         TcpStream::connect(allowed.as_slice()).await
     });
@@ -231,7 +292,14 @@ fn allowed(all: Vec<SocketAddr>, reach: Reach) -> io::Result<Vec<SocketAddr>> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resolver {
     reach: Reach,
+    /// Name servers that do not answer are asked for minutes by some systems.
+    within: Duration,
 }
+
+/// Nobody said in time where a name leads.
+#[derive(Debug, thiserror::Error)]
+#[error("the name was not resolved in time")]
+struct NoName;
 
 /// Addresses of a name.
 type Resolving =
@@ -247,9 +315,10 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Resolving {
-        let reach = self.reach;
+        let Self { reach, within } = *self;
         Box::pin(async move {
-            let all = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let found = tokio::time::timeout(within, tokio::net::lookup_host((name.as_str(), 0)));
+            let all = found.await.map_err(|_| io::Error::other(NoName))??;
             Ok(allowed(all.collect(), reach)?.into_iter())
         })
     }

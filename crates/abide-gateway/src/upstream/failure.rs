@@ -13,6 +13,15 @@ pub(crate) enum Failure {
     /// The exchange failed.
     #[error("the exchange failed")]
     Exchange(#[source] legacy::Error),
+    /// No connection could be made.
+    #[error("no connection could be made")]
+    Connect(#[source] Box<dyn Error + Send + Sync>),
+    /// The exchange over a connection failed.
+    #[error("the exchange failed")]
+    Sent(#[source] hyper::Error),
+    /// The address names no host that could be asked.
+    #[error("the address names no host")]
+    Hostless,
     /// No head came in time.
     #[error("no answer within {0:?}")]
     Late(Duration),
@@ -44,26 +53,29 @@ impl Forbidden {
 /// What a failure says of the provider. One that is ours (a forbidden address, a caller's body that
 /// broke off) says nothing.
 pub(crate) fn read(failure: &Failure) -> Option<Transport> {
-    let error = match failure {
+    let (error, connects): (&(dyn Error + 'static), bool) = match failure {
+        Failure::Hostless => return None,
         Failure::Late(_) => {
             return Some(Transport {
                 phase: Phase::Head,
                 kind: TransportKind::Timeout,
             });
         }
-        Failure::Exchange(e) => e,
+        Failure::Exchange(e) => (e, e.is_connect()),
+        Failure::Connect(e) => (&**e, true),
+        Failure::Sent(e) => (e, false),
     };
-    if Forbidden::in_error(error).is_some() || is_callers(error) {
+    if Forbidden::in_error(error).is_some() || is_callers(failure) {
         return None;
     }
-    let phase = match error.is_connect() {
+    let phase = match connects {
         true => Phase::Connect,
         false => Phase::Head,
     };
     let kind = abide::transport_kind(error);
     Some(Transport {
         phase,
-        kind: kind.unwrap_or(match error.is_connect() {
+        kind: kind.unwrap_or(match connects {
             true => TransportKind::Other,
             false => TransportKind::Reset,
         }),
@@ -71,9 +83,11 @@ pub(crate) fn read(failure: &Failure) -> Option<Transport> {
 }
 
 /// The body that the caller sends broke off.
-fn is_callers(error: &legacy::Error) -> bool {
-    let below = error
-        .source()
-        .and_then(|e| e.downcast_ref::<hyper::Error>());
+fn is_callers(failure: &Failure) -> bool {
+    let below = match failure {
+        Failure::Exchange(e) => e.source().and_then(|e| e.downcast_ref()),
+        Failure::Sent(e) => Some(e),
+        _ => None,
+    };
     below.is_some_and(hyper::Error::is_user)
 }

@@ -3,15 +3,18 @@
 mod address;
 mod connect;
 mod failure;
+mod idle;
+mod plain;
+mod reply;
 
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::header::UPGRADE;
 use http::{Request, Response};
-use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
@@ -19,8 +22,11 @@ use tower_service::Service;
 pub(crate) use self::address::Reach;
 pub(crate) use self::connect::dial;
 pub(crate) use self::failure::{Failure, Forbidden, read};
+use self::plain::Plain;
+pub(crate) use self::reply::Reply;
 
 use crate::body::Outgoing;
+use crate::bounds::{Bound, Bounds};
 use crate::settings::{Limits, Transport};
 
 /// The connections to providers of one worker. They stay on its thread: handing a wake-up from one
@@ -33,10 +39,11 @@ pub(crate) struct Upstream {
 type Client = legacy::Client<connect::Connector, Outgoing>;
 
 struct Inner {
+    plain: Plain,
     client: Client,
     /// For requests that want to leave HTTP, which HTTP/2 does not let them.
     leaving: Client,
-    head: Duration,
+    head: Bounds,
 }
 
 /// How often a provider that is asked over HTTP/2 is asked whether it is still there, while it owes
@@ -55,6 +62,7 @@ impl Upstream {
         transport: &Transport,
     ) -> Result<Self, rustls::Error> {
         let connectors = connect::connectors(limits, reach, transport)?;
+        let plain = Plain::new(connectors.all.clone(), limits);
         let mut builder = legacy::Client::builder(TokioExecutor::new());
         builder
             .pool_timer(TokioTimer::new())
@@ -65,20 +73,61 @@ impl Upstream {
             .http2_keep_alive_timeout(PONG);
         Ok(Self {
             inner: Arc::new(Inner {
+                plain,
                 client: builder.build(connectors.all),
                 leaving: builder.build(connectors.one),
-                head: transport.head.unwrap_or(limits.head),
+                head: Bounds::new(transport.head.unwrap_or(limits.head)),
             }),
         })
     }
 }
 
 /// An exchange under way.
-pub(crate) type Sending =
-    std::pin::Pin<Box<dyn Future<Output = Result<Response<Incoming>, Failure>> + Send>>;
+pub(crate) struct Sending {
+    answer: Answering,
+    head: Bound,
+    bounds: Bounds,
+    /// What went by of a large body, and how much of that when it was looked at last.
+    gone_by: Option<(Arc<AtomicU64>, u64)>,
+}
+
+enum Answering {
+    Plain(plain::Sending),
+    Other(legacy::ResponseFuture),
+}
+
+impl Future for Sending {
+    type Output = Result<Response<Reply>, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = match &mut self.answer {
+            Answering::Plain(answer) => Pin::new(answer).poll(cx),
+            Answering::Other(answer) => Pin::new(answer).poll(cx).map(|answer| match answer {
+                Ok(answer) => Ok(answer.map(Reply::of)),
+                Err(e) => Err(Failure::Exchange(e)),
+            }),
+        };
+        if answer.is_ready() {
+            return answer;
+        }
+        while self.head.poll_over(cx).is_ready() {
+            // While a large body goes by, nobody can answer yet.
+            let now = self
+                .gone_by
+                .as_ref()
+                .map(|(all, _)| all.load(Ordering::Relaxed));
+            match (&mut self.gone_by, now) {
+                (Some((_, before)), Some(now)) if *before != now => *before = now,
+                _ => return Poll::Ready(Err(Failure::Late(self.bounds.length()))),
+            }
+            self.head = self.bounds.one();
+        }
+        Poll::Pending
+    }
+}
 
 impl Service<Request<Outgoing>> for Upstream {
-    type Response = Response<Incoming>;
+    type Response = Response<Reply>;
     type Error = Failure;
     type Future = Sending;
 
@@ -87,28 +136,16 @@ impl Service<Request<Outgoing>> for Upstream {
     }
 
     fn call(&mut self, request: Request<Outgoing>) -> Sending {
-        let head = self.inner.head;
-        let gone_by = request.body().gone_by();
-        let client = match request.headers().contains_key(UPGRADE) {
-            true => &self.inner.leaving,
-            false => &self.inner.client,
-        };
-        let mut answer = client.request(request);
-        Box::pin(async move {
-            let mut before = 0;
-            loop {
-                match tokio::time::timeout(head, &mut answer).await {
-                    Ok(Ok(response)) => return Ok(response),
-                    Ok(Err(e)) => return Err(Failure::Exchange(e)),
-                    Err(_) => {}
-                }
-                // While a large body goes by, nobody can answer yet.
-                let now = gone_by.as_ref().map_or(0, |n| n.load(Ordering::Relaxed));
-                if now == before {
-                    return Err(Failure::Late(head));
-                }
-                before = now;
-            }
-        })
+        let leaves = request.headers().contains_key(UPGRADE);
+        Sending {
+            gone_by: request.body().gone_by().map(|all| (all, 0)),
+            answer: match (Plain::takes(&request), leaves) {
+                (true, _) => Answering::Plain(self.inner.plain.send(request)),
+                (false, true) => Answering::Other(self.inner.leaving.request(request)),
+                (false, false) => Answering::Other(self.inner.client.request(request)),
+            },
+            head: self.inner.head.one(),
+            bounds: self.inner.head.clone(),
+        }
     }
 }

@@ -137,7 +137,12 @@ impl Store {
             let (site, key, id, permits) = (first.site, first.key, first.id, first.got);
             self.line.pop_front();
             let until = now.after(self.trip / 2).after(LASTS);
-            let news = News::Leased { id, permits, until };
+            let news = News::Leased {
+                id,
+                permits,
+                until,
+                probes: None,
+            };
             self.post(now.after(self.trip / 2), Mail::News((site, key, news)));
         }
     }

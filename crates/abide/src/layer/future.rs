@@ -16,13 +16,13 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 
-use super::Told;
 use super::answer::{Answer, Looking};
 use super::body::Body;
 use super::error::Error;
 use super::failures::Failures;
 use super::repeat::Repeat;
 use super::talk::Talk;
+use super::{Options, Told};
 use crate::permit::{Permit, Step, Waiting};
 
 pin_project! {
@@ -40,6 +40,8 @@ pin_project! {
         pub(super) readied: bool,
         // Absent once it was sent without a copy.
         pub(super) request: Option<Request<B>>,
+        // Where they do not stand in its extensions.
+        pub(super) options: Option<Options>,
         pub(super) talk: Option<Talk>,
         pub(super) last: Option<Last<RB, S::Error>>,
         #[pin]
@@ -79,12 +81,18 @@ where
     S: tower_service::Service<Request<B>>,
     RB: http_body::Body,
 {
-    pub(super) const fn new(readied: S, request: Request<B>, told: Arc<Told<R, F>>) -> Self {
+    pub(super) const fn new(
+        readied: S,
+        request: Request<B>,
+        options: Option<Options>,
+        told: Arc<Told<R, F>>,
+    ) -> Self {
         Self {
             told,
             service: readied,
             readied: true,
             request: Some(request),
+            options,
             talk: None,
             last: None,
             deadline: None,

@@ -8,6 +8,11 @@ use http::Request;
 
 /// Keeps a copy of a request for the case that it is sent again.
 pub trait Repeat<B> {
+    /// A request is to wait in line: whatever it holds meanwhile may be put into less room.
+    fn waits(&self, request: &mut Request<B>) {
+        let _ = request;
+    }
+
     /// A copy of a request about to be sent; `None` when it can be sent only once.
     fn copy(&self, request: &Request<B>) -> Option<Request<B>>;
 

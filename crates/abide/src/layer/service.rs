@@ -13,7 +13,7 @@ use super::error::Error;
 use super::failures::{Failures, Opaque};
 use super::future::ResponseFuture;
 use super::repeat::{Once, Repeat};
-use super::{Layer, Told};
+use super::{Layer, Options, Told};
 
 /// A service whose every request passes its provider's gates; made by a [`Layer`]. Clones share
 /// everything but the inner service, which is cloned.
@@ -46,6 +46,22 @@ impl<S, R, F> Service<S, R, F> {
     pub fn into_inner(self) -> S {
         self.inner
     }
+
+    /// Calls it as [`Options`] say, which count in place of those in the request's extensions: who
+    /// makes every request anew saves what extensions cost.
+    pub fn call_with<B, RB>(
+        &mut self,
+        request: Request<B>,
+        options: Options,
+    ) -> ResponseFuture<S, B, RB, R, F>
+    where
+        S: tower_service::Service<Request<B>, Response = Response<RB>> + Clone,
+        RB: http_body::Body,
+    {
+        let fresh = self.inner.clone();
+        let readied = mem::replace(&mut self.inner, fresh);
+        ResponseFuture::new(readied, request, Some(options), Arc::clone(&self.told))
+    }
 }
 
 impl<S: fmt::Debug, R, F> fmt::Debug for Service<S, R, F> {
@@ -74,6 +90,6 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let fresh = self.inner.clone();
         let readied = mem::replace(&mut self.inner, fresh);
-        ResponseFuture::new(readied, request, Arc::clone(&self.told))
+        ResponseFuture::new(readied, request, None, Arc::clone(&self.told))
     }
 }

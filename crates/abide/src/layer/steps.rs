@@ -8,6 +8,7 @@ use abide_core::refusal::Refusal;
 use abide_profile::Wants;
 use http::{Request, Response};
 
+use super::Options;
 use super::answer::{Answer, Looking};
 use super::error::Error;
 use super::failures::Failures;
@@ -35,7 +36,10 @@ where
                     method: request.method(),
                     uri: request.uri(),
                     headers: request.headers(),
-                    extensions: request.extensions(),
+                    options: this.options.take().or_else(|| {
+                        let told = request.extensions().get::<Options>();
+                        told.copied()
+                    }),
                 };
                 Talk::begin(this.told, &shown, this.talk)
             });
@@ -89,6 +93,9 @@ where
                 });
             }
             Step::Wait(waiting) => {
+                if let Some(request) = this.request {
+                    this.told.repeat.waits(request);
+                }
                 if std::mem::take(this.readied) {
                     let fresh = this.service.clone();
                     *this.service = fresh;

@@ -7,7 +7,7 @@ use abide_core::call::{Call, Plan, Safety};
 use abide_core::classify::{RequestView, Transport};
 use abide_core::refusal::Refusal;
 use http::uri::PathAndQuery;
-use http::{Extensions, HeaderMap, Method, StatusCode, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri};
 
 use super::{Options, Told};
 use crate::admission::Admission;
@@ -33,7 +33,7 @@ pub(super) struct Shown<'a> {
     pub(super) method: &'a Method,
     pub(super) uri: &'a Uri,
     pub(super) headers: &'a HeaderMap,
-    pub(super) extensions: &'a Extensions,
+    pub(super) options: Option<Options>,
 }
 
 impl Talk {
@@ -46,8 +46,7 @@ impl Talk {
     ) -> Option<&'t mut Self> {
         let place = Place::of_uri(request.uri, request.headers)?;
         let (shard, found) = told.governor.whose(&place)?;
-        let options = request.extensions.get::<Options>();
-        let options = options.copied().unwrap_or_default();
+        let options = request.options.unwrap_or_default();
         let safety = options.safety;
         // A body is a stream that nobody has read: what only it shows is not known.
         let safety = match safety {

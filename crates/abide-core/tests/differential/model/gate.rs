@@ -79,6 +79,12 @@ pub(crate) struct NaiveLease {
     pub(crate) generation: u64,
     pub(crate) permits: u64,
     pub(crate) until: u64,
+    /// The store has nothing before then.
+    pub(crate) not_before: u64,
+    /// Until when the probe may be let out.
+    pub(crate) probes: u64,
+    /// The gate has no limit: only its probe is the store's.
+    pub(crate) uncounted: bool,
     /// The request under way; `Some(None)` until the harness has read the machine's name for it.
     pub(crate) asked: Option<Option<u64>>,
 }
@@ -245,15 +251,32 @@ impl NaiveGate {
 
     fn is_unlent(&self, now: u64, cost: u64) -> bool {
         self.lease
-            .is_some_and(|l| l.permits < cost || now >= l.until)
+            .is_some_and(|l| !l.uncounted && (l.permits < cost || now >= l.until))
+    }
+
+    /// Whether the next would be a probe that the store does not leave to us.
+    fn is_unprobed(&self, now: u64) -> bool {
+        self.episode.is_some() && self.lease.is_some_and(|l| now >= l.probes)
+    }
+
+    /// Whether the store is to be asked.
+    pub(crate) fn lacks(&self, now: u64, cost: u64, paced: bool) -> bool {
+        self.is_unprobed(now) || (paced && self.is_unlent(now, cost))
     }
 
     /// When time alone will let a request of that price pass; `None` if it takes an event.
     pub(crate) fn opens(&self, now: u64, price: Price, out: u32, paced: bool) -> Option<u64> {
         let kept = self.is_kept(out, price, paced);
-        if self.is_crowded(out) || kept || (paced && self.is_unlent(now, price.0)) {
+        if self.is_crowded(out) || kept {
             return None;
         }
+        let asks = match self.lease {
+            Some(l) if self.lacks(now, price.0, paced) => match l.not_before > now {
+                true => l.not_before,
+                false => return None,
+            },
+            _ => 0,
+        };
         let breaker = self
             .breaker
             .as_ref()
@@ -272,7 +295,7 @@ impl NaiveGate {
         } else {
             0
         };
-        Some(held.max(trial).max(probe).max(pace))
+        Some(held.max(trial).max(probe).max(pace).max(asks))
     }
 
     /// What a request of that price waits for with `out` requests on the wire.
@@ -296,11 +319,11 @@ impl NaiveGate {
         if self.is_crowded(out) || self.is_kept(out, price, paced) {
             return Wait::Return;
         }
+        if self.lacks(now, price.0, paced) {
+            return Wait::Lease;
+        }
         if !paced {
             return Wait::Nothing;
-        }
-        if self.is_unlent(now, price.0) {
-            return Wait::Lease;
         }
         let at = self.earliest_leaving(price);
         if at > now {

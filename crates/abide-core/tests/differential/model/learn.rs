@@ -57,24 +57,38 @@ impl Model {
         self.wake(now);
     }
 
-    pub(crate) fn leased(&mut self, now: u64, g: usize, id: u64, permits: u64, until: u64) {
+    pub(crate) fn leased(
+        &mut self,
+        now: u64,
+        g: usize,
+        id: u64,
+        (permits, until): (u64, u64),
+        probes: Option<u64>,
+    ) {
         let g = self.gate(g);
+        self.order += 1;
+        let order = self.order;
+        if self.gates[g].lease.is_some() && probes.is_some() && self.gates[g].episode.is_none() {
+            self.gates[g].episode = Some(NaiveEpisode::new(order, 0));
+        }
         if let Some(l) = &mut self.gates[g].lease {
             if l.asked == Some(Some(id)) {
                 l.asked = None;
             }
             l.generation += 1;
             (l.id, l.permits, l.until) = (Some(id), permits, until);
+            l.probes = l.probes.max(probes.unwrap_or(until));
         }
         self.gates[g].free_at = now;
         self.wake(now);
     }
 
-    pub(crate) fn lease_lost(&mut self, now: u64, g: usize, id: u64) {
+    pub(crate) fn lease_lost(&mut self, now: u64, g: usize, id: u64, not_before: u64) {
         let g = self.gate(g);
         if let Some(l) = &mut self.gates[g].lease {
             if l.asked == Some(Some(id)) {
                 l.asked = None;
+                l.not_before = not_before;
             }
             if l.id == Some(id) {
                 l.generation += 1;

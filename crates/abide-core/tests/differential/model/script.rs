@@ -140,7 +140,10 @@ impl Universe {
                 gentle: kind.policy.gentle.then(Gentle::new),
                 lag: 0,
                 width: None,
-                lease: kind.policy.leased.then(NaiveLease::default),
+                lease: kind.policy.leased.then(|| NaiveLease {
+                    uncounted: kind.limits.is_empty(),
+                    ..NaiveLease::default()
+                }),
                 breaker: (spec.scope == Scope::Provider)
                     .then(|| self.policy.breaker.clone())
                     .flatten()

@@ -4,7 +4,7 @@ use abide_core::refusal::{DecidedBy, RefusalKind};
 use abide_core::reserve::Reserve;
 use abide_core::{Instant, Scope};
 
-use super::gate::Wait;
+use super::gate::{NaiveLease, Wait};
 use super::{Model, NaiveCall, Out, Place, Told};
 
 impl Model {
@@ -84,12 +84,25 @@ impl Model {
                 continue;
             };
             let call = &self.calls[head];
-            if self.wait(now, g, call.price(), call.paced) == Wait::Lease
-                && let Some(l) = &mut self.gates[g].lease
-                && l.asked.is_none()
-            {
-                l.asked = Some(None);
-                self.out.push(Out::Acquire(g));
+            if self.wait(now, g, call.price(), call.paced) != Wait::Lease {
+                continue;
+            }
+            let early = |l: &NaiveLease| l.not_before > now || l.asked.is_some();
+            if self.gates[g].lease.as_ref().is_some_and(early) {
+                continue;
+            }
+            // All that its gates lack.
+            let (set, cost, paced) = (call.set.clone(), call.cost, call.paced);
+            for g in set {
+                let g = self.gate(g);
+                let lacks = self.gates[g].lacks(now, cost, paced);
+                if lacks
+                    && let Some(l) = &mut self.gates[g].lease
+                    && l.asked.is_none()
+                {
+                    l.asked = Some(None);
+                    self.out.push(Out::Acquire(g));
+                }
             }
         }
     }
@@ -150,6 +163,9 @@ impl Model {
             if let Some(e) = &mut gate.episode {
                 e.probe = Some((grant, lapses));
                 probes.push(g);
+                if let Some(l) = &mut gate.lease {
+                    l.probes = 0;
+                }
             }
         }
         let call = &mut self.calls[c];

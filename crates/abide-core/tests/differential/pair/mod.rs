@@ -234,19 +234,26 @@ impl Pair {
                 };
                 let permits = w.below(6) as u32;
                 let until = now + w.of(&[0, 300, 2_000, 20_000]) * MS;
-                self.model.leased(now, g, id, u64::from(permits), until);
+                let probes = w.one_in(3).then(|| now + w.of(&[1, 900, 4_000]) * MS);
+                let lent = (u64::from(permits), until);
+                self.model.leased(now, g, id, lent, probes);
                 News::Leased {
                     id: LeaseId(id),
                     permits,
                     until: at(until),
+                    probes: probes.map(at),
                 }
             }
             5 => {
                 let lease = self.model.gates[self.model.gate(g)].lease;
                 let id = lease.and_then(|l| l.asked.flatten().filter(|_| w.one_in(2)).or(l.id));
                 let id = id.unwrap_or(self.leases);
-                self.model.lease_lost(now, g, id);
-                News::LeaseLost { id: LeaseId(id) }
+                let not_before = now + w.of(&[0, 0, 150, 1_200]) * MS;
+                self.model.lease_lost(now, g, id, not_before);
+                News::LeaseLost {
+                    id: LeaseId(id),
+                    not_before: at(not_before),
+                }
             }
             _ => {
                 let rung = w.one_in(2).then(|| w.below(4) as u32);

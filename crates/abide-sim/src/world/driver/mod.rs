@@ -156,7 +156,7 @@ impl Driver {
                 }
             }
             Action::Emit(event) => self.heard(now, site, &event),
-            Action::Acquire { key, cost, id } => {
+            Action::Acquire { key, cost, id, .. } => {
                 self.asks.push((site, Ask::Acquire { key, cost, id }));
             }
             Action::Announce { key, hold, .. } => {
