@@ -132,13 +132,19 @@ fn init(file: Option<&Path>, force: bool) -> anyhow::Result<()> {
 /// The configuration in force: flags, variables, the file named or found.
 pub(crate) fn load(file: Option<&Path>, flags: Vec<Flag>) -> anyhow::Result<Config> {
     let path = file.map(Path::to_owned).or_else(found);
-    let file = path
-        .map(|p| File::read(&p))
-        .transpose()
-        .map_err(|e| usage(&[e]))?;
+    with(path.as_deref().map(read).transpose()?.as_ref(), flags)
+}
+
+/// The text of a configuration file.
+pub(crate) fn read(path: &Path) -> anyhow::Result<File> {
+    File::read(path).map_err(|e| usage(&[e]))
+}
+
+/// The configuration in force with this file, or none: flags and variables go before it.
+pub(crate) fn with(file: Option<&File>, flags: Vec<Flag>) -> anyhow::Result<Config> {
     let env = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    Config::load(file.as_ref(), env, flags).map_err(|errors| usage(&errors))
+    Config::load(file, env, flags).map_err(|errors| usage(&errors))
 }
 
 /// abide.toml here, else in the user's configuration folder.

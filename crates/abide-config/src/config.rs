@@ -131,6 +131,45 @@ impl Config {
         Ok(())
     }
 
+    /// Names a provider's address by a variable, in which its name stands in capitals with `_` for
+    /// whatever else is no letter and no digit. All else that its section says of its upstream stays.
+    pub(crate) fn move_upstream(
+        &mut self,
+        told: &str,
+        url: &str,
+        origin: Origin,
+    ) -> Result<(), String> {
+        let upstream = Upstream::parse(url.trim(), origin)?;
+        let written = |name: &str| -> String {
+            let sign = |c: char| match c.is_ascii_alphanumeric() {
+                true => c.to_ascii_uppercase(),
+                false => '_',
+            };
+            name.chars().map(sign).collect()
+        };
+        let mut meant = self
+            .sections
+            .providers
+            .keys()
+            .filter(|n| written(n) == told);
+        let name = match (meant.next().cloned(), meant.next()) {
+            (Some(name), None) => name,
+            (Some(one), Some(other)) => {
+                return Err(format!("it may be meant for {one} or for {other}"));
+            }
+            (None, _) if told.is_empty() || written(told) != told => {
+                return Err("it names no provider".to_owned());
+            }
+            (None, _) => told.to_ascii_lowercase().replace('_', "-"),
+        };
+        let section = self.sections.providers.entry(name).or_default();
+        match &mut section.upstream {
+            Some(old) => old.moved_to(upstream),
+            none => *none = Some(upstream),
+        }
+        Ok(())
+    }
+
     /// Whether several hosts are recognised as a named provider.
     pub fn has_several_hosts(&self, provider: &str) -> bool {
         let mut hosts = self.hosts(provider);

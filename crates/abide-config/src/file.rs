@@ -328,6 +328,9 @@ impl Reader<'_> {
 /// The message about a value that is not what its knob takes.
 pub(crate) fn unfit(knob: &Knob, found: &Raw) -> String {
     let (key, expected) = (knob.key, knob.kind.expected());
+    if knob.is_secret() {
+        return format!("{key}: expected {expected}, found something else");
+    }
     format!("{key}: expected {expected}, found {}", found.found())
 }
 

@@ -29,6 +29,32 @@ const PROVIDER: &str = "\
 # burst = 10
 # limits = [\"5000/h\"]
 # concurrency = 4
+#
+# Where `abide serve` asks it, as http://127.0.0.1:4180/example/… (ABIDE_UPSTREAM_EXAMPLE)
+# upstream = \"https://api.example.org/v1\"
+#
+# Or with more to be said:
+# [providers.example.upstream]
+# url = \"https://api.example.org/v1\"
+# credential = { env = \"EXAMPLE_TOKEN\", prefix = \"Bearer \" }   # or { file = \"/run/secrets/example\" }
+# aliases = [\"example.localhost\"]
+# ca = \"example-ca.pem\"
+# cert = \"us.pem\"
+# key = \"us.key\"
+# proxy = \"http://proxy.example:3128\"
+# private = true                                  # `hosts` may be of an inner network
+# connect = \"10s\"                               # in place of those of [gateway]
+# head = \"120s\"
+# body_idle = \"60s\"
+
+# A question that several providers answer, asked as http://127.0.0.1:4180/book/isbn/978…
+# [[chain]]
+# name = \"book\"
+# path = \"/isbn/{isbn}\"
+# members = [
+#     { provider = \"openlibrary\", path = \"/isbn/{isbn}.json\" },
+#     { provider = \"example\", path = \"/books?isbn={isbn}\", independent = true },
+# ]
 ";
 
 /// The text of the starter file.

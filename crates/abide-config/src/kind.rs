@@ -5,6 +5,7 @@ use std::time::Duration;
 use abide_core::Verdict;
 use abide_profile::Paths;
 
+use crate::private::without_secrets;
 use crate::units::{self, duration_text, size_text};
 use crate::value::Value;
 
@@ -319,6 +320,8 @@ impl Raw {
     pub(crate) fn found(&self) -> String {
         const MOST: usize = 60;
         let short = |text: &str| {
+            // An address that stands in the wrong place is one all the same.
+            let text = &without_secrets(text);
             let cut: String = text.chars().take(MOST).collect();
             let dots = if cut.len() < text.len() { "…" } else { "" };
             format!("{cut:?}{dots}")

@@ -24,6 +24,11 @@ pub struct Knob {
 }
 
 impl Knob {
+    /// Whether what it is set to is nobody's business who looks over a shoulder.
+    pub(crate) fn is_secret(&self) -> bool {
+        ["gateway.admin_token", "gateway.client_token"].contains(&self.key)
+    }
+
     /// It is of the gateway: it stands in `[gateway]` alone.
     pub fn is_gateways(&self) -> bool {
         self.key.starts_with(PREFIX)

@@ -20,6 +20,9 @@ const OTHER_VARIABLES: [&str; 5] = [
     "ABIDE_TOKEN",
 ];
 
+/// In front of the name of a provider: where it is asked.
+const UPSTREAM: &str = "ABIDE_UPSTREAM_";
+
 /// A value given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
@@ -52,6 +55,15 @@ impl Config {
         let by_env: BTreeMap<String, &'static Knob> = Knob::all().map(|k| (k.env(), k)).collect();
         for (name, value) in env {
             if !name.starts_with("ABIDE_") || value.trim().is_empty() {
+                continue;
+            }
+            if let Some(provider) = name.strip_prefix(UPSTREAM) {
+                let moved = config.move_upstream(provider, &value, Origin::Env(name.clone()));
+                errors.extend(
+                    moved
+                        .err()
+                        .map(|why| ConfigError::new(Origin::Env(name), why)),
+                );
                 continue;
             }
             match by_env.get(&name) {

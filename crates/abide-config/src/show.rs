@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 
 use crate::config::{Config, Effective, Use};
+use crate::shown::inline;
 use crate::table::KNOBS;
 use crate::table_gateway::GATEWAY;
 use crate::value::Value;
@@ -48,8 +49,7 @@ fn sections(config: &Config) -> Vec<(String, Option<&str>, Vec<Effective<'_>>)> 
 
 /// A token is nobody's business who looks over a shoulder.
 fn secret(e: &Effective<'_>) -> bool {
-    let token = ["gateway.admin_token", "gateway.client_token"];
-    token.contains(&e.knob.key) && *e.value != Value::Word("none")
+    e.knob.is_secret() && *e.value != Value::Word("none")
 }
 
 fn secretly(e: &Effective<'_>) -> String {
@@ -69,7 +69,12 @@ pub fn show(config: &Config) -> String {
             let hosts: Vec<_> = config.hosts(name).map(|h| format!("\"{h}\"")).collect();
             let _ = writeln!(out, "hosts = [{}]", hosts.join(", "));
             if let Some((_, upstream)) = config.upstreams().find(|(n, _)| *n == name) {
-                let _ = writeln!(out, "upstream = \"{}\"", upstream.url());
+                let told = upstream.shown();
+                let told = match told.len() {
+                    1 => told["url"].clone(),
+                    _ => told.into(),
+                };
+                let _ = writeln!(out, "upstream = {}  # {}", inline(&told), upstream.origin());
             }
         }
         let lines: Vec<_> = values
@@ -80,6 +85,16 @@ pub fn show(config: &Config) -> String {
         let width = widths.filter(|w| *w <= 40).max().unwrap_or(0);
         for (line, origin) in lines {
             let _ = writeln!(out, "{line:width$}  # {origin}");
+        }
+        out.push('\n');
+    }
+    for chain in config.chains() {
+        let told = chain.shown();
+        let _ = writeln!(out, "[[chain]]  # {}", chain.origin);
+        for (key, value) in told.as_object().into_iter().flatten() {
+            if key != "origin" {
+                let _ = writeln!(out, "{key} = {}", inline(value));
+            }
         }
         out.push('\n');
     }
@@ -98,6 +113,13 @@ pub fn show_json(config: &Config) -> Json {
         if let Some(name) = provider {
             let hosts: Vec<_> = config.hosts(name).map(ToString::to_string).collect();
             section.insert("hosts".to_owned(), json!(hosts));
+            if let Some((_, upstream)) = config.upstreams().find(|(n, _)| *n == name) {
+                let entry = json!({
+                    "value": upstream.shown(),
+                    "origin": upstream.origin().to_string(),
+                });
+                section.insert("upstream".to_owned(), entry);
+            }
         }
         for e in values {
             let entry = json!({
@@ -115,5 +137,7 @@ pub fn show_json(config: &Config) -> Json {
         };
     }
     root.insert("providers".to_owned(), providers.into());
+    let chains = config.chains().iter().map(crate::chain::ChainRoute::shown);
+    root.insert("chain".to_owned(), chains.collect());
     root.into()
 }

@@ -7,6 +7,7 @@
 //! ```
 
 use std::ops::Range;
+use std::time::Duration;
 
 use abide_profile::Host;
 use toml::Spanned;
@@ -15,6 +16,8 @@ use url::Url;
 
 use crate::error::Origin;
 use crate::lookup::meant;
+use crate::private::{Proxy, without_secrets};
+use crate::units::duration;
 
 /// What an upstream looks like.
 const LOOKS: &str = "an address as \"https://api.example.org/v1\" (no query, no name or password)";
@@ -34,7 +37,15 @@ pub struct Upstream {
     /// The key of `cert`.
     pub key: Option<String>,
     /// An HTTP proxy on the way, as `http://proxy.example:3128`.
-    pub proxy: Option<Url>,
+    pub proxy: Option<Proxy>,
+    /// Every host of the provider may be of an inner network; otherwise only the address here may.
+    pub private: bool,
+    /// How long a connection to it may take, in place of the gateway's `connect`.
+    pub connect: Option<Duration>,
+    /// From a request to the head of its answer, in place of the gateway's `head`.
+    pub head: Option<Duration>,
+    /// How long a body may stand still, in place of the gateway's `body_idle`.
+    pub body_idle: Option<Duration>,
     /// Hosts by which callers name the provider in place of a path.
     pub aliases: Vec<String>,
 }
@@ -62,11 +73,29 @@ pub enum Secret {
 /// What is wrong, where, and what was probably meant.
 pub(crate) type Wrong = (Range<usize>, String, Option<String>);
 
-const KEYS: [&str; 7] = ["aliases", "ca", "cert", "credential", "key", "proxy", "url"];
+const KEYS: [&str; 11] = [
+    "aliases",
+    "body_idle",
+    "ca",
+    "cert",
+    "connect",
+    "credential",
+    "head",
+    "key",
+    "private",
+    "proxy",
+    "url",
+];
+
+/// As the gateway's own times.
+const TIMES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));
 
 impl Upstream {
     pub(crate) fn parse(text: &str, origin: Origin) -> Result<Self, String> {
-        let wrong = || format!("upstream: expected {LOOKS}, found {text:?}");
+        let wrong = || {
+            let found = without_secrets(text);
+            format!("upstream: expected {LOOKS}, found {found:?}")
+        };
         let url = Url::parse(text).map_err(|_| wrong())?;
         let plain = matches!(url.scheme(), "http" | "https")
             && url.username().is_empty()
@@ -87,8 +116,17 @@ impl Upstream {
             cert: None,
             key: None,
             proxy: None,
+            private: false,
+            connect: None,
+            head: None,
+            body_idle: None,
             aliases: Vec::new(),
         })
+    }
+
+    /// The same provider at another address; all else stays as it is.
+    pub(crate) fn moved_to(&mut self, other: Self) {
+        (self.url, self.host, self.origin) = (other.url, other.host, other.origin);
     }
 
     /// Reads an address, or a section.
@@ -128,13 +166,23 @@ impl Upstream {
             let told = text("proxy", proxy)?;
             let url = Url::parse(told).ok();
             let url = url.filter(|u| u.scheme() == "http" && u.has_host());
-            made.proxy = Some(url.ok_or_else(|| {
+            made.proxy = Some(Proxy::new(url.ok_or_else(|| {
+                let found = without_secrets(told);
                 let why = format!(
-                    "proxy: expected an address as \"http://proxy.example:3128\", found {told:?}"
+                    "proxy: expected an address as \"http://proxy.example:3128\", found {found:?}"
                 );
                 (proxy.span(), why, None)
-            })?);
+            })?));
         }
+        if let Some(private) = table.get("private") {
+            made.private = private.get_ref().as_bool().ok_or_else(|| {
+                let why = "private: expected true or false".to_owned();
+                (private.span(), why, None)
+            })?;
+        }
+        made.connect = time(table, "connect")?;
+        made.head = time(table, "head")?;
+        made.body_idle = time(table, "body_idle")?;
         if let Some(aliases) = table.get("aliases") {
             let all = aliases.get_ref().as_array().ok_or_else(|| {
                 let why = "aliases: expected a list of hosts as [\"shop.localhost\"]".to_owned();
@@ -158,6 +206,11 @@ impl Upstream {
     /// The address.
     pub const fn url(&self) -> &Url {
         &self.url
+    }
+
+    /// Where it was said.
+    pub const fn origin(&self) -> &Origin {
+        &self.origin
     }
 }
 
@@ -203,6 +256,16 @@ pub(crate) fn text<'a>(key: &str, value: &'a Spanned<DeValue<'_>>) -> Result<&'a
     let told = value.get_ref().as_str();
     let told = told.filter(|t| !t.is_empty() && !t.chars().any(char::is_control));
     told.ok_or_else(|| (value.span(), format!("{key}: expected a text"), None))
+}
+
+fn time(table: &DeTable<'_>, key: &str) -> Result<Option<Duration>, Wrong> {
+    let Some(value) = table.get(key) else {
+        return Ok(None);
+    };
+    let told = value.get_ref().as_str().and_then(duration);
+    let fits = told.filter(|t| (TIMES.0..=TIMES.1).contains(t));
+    let why = || format!("{key}: expected a time from 1s to 1h, as \"30s\"");
+    fits.map(Some).ok_or_else(|| (value.span(), why(), None))
 }
 
 pub(crate) fn optional(table: &DeTable<'_>, key: &str) -> Result<Option<String>, Wrong> {

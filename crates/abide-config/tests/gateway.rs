@@ -116,3 +116,77 @@ fn a_token_is_not_shown() {
     assert!(shown.contains("client_token = \"…\""), "{shown}");
     assert!(!shown.contains("0123456789abcdef"));
 }
+
+#[test]
+fn inv11_a_mistake_in_an_address_shows_no_password() {
+    let upstream = |told: &str| format!("[providers.shop]\nupstream = {told}\n");
+    let section = |key: &str, told: &str| {
+        format!("[providers.shop.upstream]\nurl = \"https://a.example\"\n{key} = \"{told}\"\n")
+    };
+    for text in [
+        upstream("\"https://me:hunter2@api.shop.example\""),
+        upstream("{ url = \"https://me:hunter2@api.shop.example\" }"),
+        upstream("\"https://api.shop.example?key=hunter2\""),
+        upstream("\"me:hunter2@api.shop.example\""),
+        section("proxy", "https://me:hunter2@proxy.example"),
+        section("proxy", "ftp://me:hunter2@proxy.example:3128"),
+        "[providers.shop]\nhosts = [\"https://me:hunter2@api.shop.example\"]\n".to_owned(),
+        "[gateway]\nclient_token = [\"hunter2hunter2hunter2\"]\n".to_owned(),
+        "[gateway]\nadvertise_cap = \"https://me:hunter2@x\"\n".to_owned(),
+    ] {
+        let why = load(&text).unwrap_err();
+        assert!(!why.contains("hunter2"), "{why}");
+        assert!(why.starts_with("abide.toml:"), "{why}");
+    }
+}
+
+#[test]
+fn upstreams_and_chains_are_shown_without_secrets() {
+    let text = "[providers.shop.upstream]\nurl = \"https://api.shop.example\"\n\
+                proxy = \"http://me:hunter2@proxy.example:3128\"\naliases = [\"shop.localhost\"]\n\
+                credential = { env = \"SHOP\", prefix = \"Bearer \" }\nprivate = true\nhead = \"45s\"\n\
+                [[chain]]\nname = \"book\"\nmembers = [{ provider = \"shop\", local = true }]\n";
+    let config = load(text).unwrap();
+    let json = abide_config::show_json(&config);
+    let upstream = &json["providers"]["shop"]["upstream"];
+    assert_eq!(upstream["origin"], "abide.toml:2:7");
+    let value = &upstream["value"];
+    assert_eq!(value["url"], "https://api.shop.example/");
+    assert_eq!(value["proxy"], "http://…@proxy.example:3128");
+    assert_eq!(value["aliases"][0], "shop.localhost");
+    assert_eq!(value["credential"]["env"], "SHOP");
+    assert_eq!(value["private"], true);
+    assert_eq!(value["head"], "45s");
+    assert_eq!(json["chain"][0]["members"][0]["provider"], "shop");
+    let text = show(&config);
+    assert!(text.contains("[[chain]]") && text.contains("aliases = [\"shop.localhost\"]"));
+    assert!(!format!("{json} {text} {config:?}").contains("hunter2"));
+}
+
+#[test]
+fn a_variable_moves_a_provider_and_leaves_the_rest_of_its_section() {
+    let file = File {
+        path: "abide.toml".to_owned(),
+        text: "[providers.my-shop.upstream]\nurl = \"https://a.example\"\nprivate = true\n"
+            .to_owned(),
+    };
+    let with =
+        |name: &str, url: &str| Config::load(Some(&file), [(name.to_owned(), url.to_owned())], []);
+    let config = with("ABIDE_UPSTREAM_MY_SHOP", "http://b.example:81").unwrap();
+    let (name, upstream) = config.upstreams().next().unwrap();
+    assert_eq!(
+        (name, upstream.url().as_str()),
+        ("my-shop", "http://b.example:81/")
+    );
+    assert!(upstream.private);
+    assert_eq!(config.provider_of("b.example", 81), Some("my-shop"));
+    let config = with("ABIDE_UPSTREAM_OTHER", "http://c.example").unwrap();
+    assert!(config.upstreams().any(|(name, _)| name == "other"));
+    let wrong = with("ABIDE_UPSTREAM_OTHER", "http://me:hunter2@c.example").unwrap_err();
+    assert!(
+        wrong[0].to_string().starts_with("ABIDE_UPSTREAM_OTHER: "),
+        "{wrong:?}"
+    );
+    assert!(!wrong[0].to_string().contains("hunter2"), "{wrong:?}");
+    assert!(with("ABIDE_UPSTREAM_a b", "http://c.example").is_err());
+}

@@ -8,8 +8,10 @@ use abide::core::call::CallPolicy;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use crate::gateway::{Gateway, GatewayError, Ways};
+use crate::bad::GatewayError;
+use crate::gateway::Gateway;
 use crate::settings::Settings;
+use crate::ways::Ways;
 
 /// The gateway as it is now. Clones share it.
 #[derive(Clone)]
@@ -30,19 +32,37 @@ impl Front {
         self.now.load_full()
     }
 
-    /// Puts other settings in force. What is under way ends as it began; unused connections whose
-    /// ways did not change are kept.
+    /// Makes ready what other settings need, and changes nothing: whoever has more to put in force
+    /// with them does so once nothing can fail any more.
     ///
     /// # Errors
-    /// When they do not make sense; then the old ones stay.
-    pub fn renew(&self, settings: Settings, call: CallPolicy) -> Result<(), GatewayError> {
-        let renewed = self.now().renewed(settings, call)?;
+    /// When they do not make sense, or would let everybody in where other machines can connect.
+    pub fn prepare(&self, settings: Settings, call: CallPolicy) -> Result<Prepared, GatewayError> {
+        let gateway = self.now().renewed(settings, call)?;
         // Whatever a worker will need is tried here, where somebody hears of it.
-        renewed.ways(None)?;
-        self.now.store(Arc::new(renewed));
+        Ways::of(&gateway, None)?;
+        Ok(Prepared(Arc::new(gateway)))
+    }
+
+    /// Puts in force what was made ready. What is under way ends as it began; unused connections
+    /// whose ways did not change are kept.
+    pub fn enter(&self, prepared: Prepared) {
+        self.now.store(prepared.0);
+    }
+
+    /// Puts other settings in force at once.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare); then the old ones stay.
+    pub fn renew(&self, settings: Settings, call: CallPolicy) -> Result<(), GatewayError> {
+        self.enter(self.prepare(settings, call)?);
         Ok(())
     }
 }
+
+/// Other settings, made ready to be put in force.
+#[derive(Debug)]
+pub struct Prepared(Arc<Gateway>);
 
 impl fmt::Debug for Front {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -58,7 +78,7 @@ pub(crate) struct Own {
 impl Own {
     pub(crate) fn new(front: &Front) -> Result<Self, GatewayError> {
         let now = front.now();
-        let ways = Arc::new(now.ways(None)?);
+        let ways = Arc::new(Ways::of(&now, None)?);
         Ok(Self {
             made: Mutex::new((now, ways)),
         })
@@ -68,7 +88,7 @@ impl Own {
     pub(crate) fn of(&self, gateway: &Arc<Gateway>) -> Arc<Ways> {
         let mut made = self.made.lock();
         if !Arc::ptr_eq(&made.0, gateway) {
-            match gateway.ways(Some((&made.0, &made.1))) {
+            match Ways::of(gateway, Some((&made.0, &made.1))) {
                 Ok(ways) => *made = (Arc::clone(gateway), Arc::new(ways)),
                 Err(e) => tracing::error!(error = %e, "old connections to providers stay in use"),
             }

@@ -1,59 +1,28 @@
 //! What all connections share: the governor, whose provider is where, what is counted and logged.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::hash::RandomState;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use abide::core::call::CallPolicy;
-use abide::layer::{By, Service};
+use abide::layer::By;
 use abide::{Governor, Layer};
 use http::header::HeaderValue;
 use tokio_util::task::TaskTracker;
 
 use crate::access::Secret;
+use crate::bad::GatewayError;
 use crate::body::Copies;
 use crate::door::Callers;
 use crate::life::Life;
 use crate::record::{Books, Log, Meters};
-use crate::route::{self, BadBase, Route, Routes};
-use crate::settings::{Settings, Transport};
-use crate::upstream::{Failure, Reach, Upstream, read};
-
-/// The way of one request through its gates to a provider.
-pub(crate) type Way = Service<Upstream, Copies, By<fn(&Failure) -> Option<Read>>>;
+use crate::route::Routes;
+use crate::settings::Settings;
+use crate::upstream::{Failure, read};
 
 /// What a failure says of a provider.
 type Read = abide::core::classify::Transport;
-
-/// Why a gateway cannot be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum GatewayError {
-    /// The address of a provider is none.
-    #[error("the address of {provider}: {what}")]
-    Base {
-        /// The provider.
-        provider: String,
-        /// What is wrong with it.
-        what: BadBase,
-    },
-    /// A chain asks somebody who cannot be asked.
-    #[error("chain {chain}: {provider} is no provider that can be asked: it needs an `upstream`")]
-    Chain {
-        /// The chain.
-        chain: String,
-        /// Its member.
-        provider: String,
-    },
-    /// Its name is none.
-    #[error("{0:?} is no name for a gateway: letters, digits, - and . may be in it")]
-    Name(String),
-    /// TLS cannot be set up.
-    #[error("TLS cannot be set up: {0}")]
-    Tls(#[from] rustls::Error),
-}
 
 /// What all connections share, as it is until other settings come into force.
 pub struct Gateway {
@@ -79,6 +48,8 @@ struct Lasting {
     mark: u32,
     /// What whoever changes something shows, where the settings name none.
     made_token: OnceLock<Secret>,
+    /// Where other machines reach it, if they do: no settings may let everybody in then.
+    outside: OnceLock<String>,
 }
 
 impl Gateway {
@@ -100,6 +71,7 @@ impl Gateway {
             keys: RandomState::new(),
             mark: fastrand::u32(..),
             made_token: OnceLock::new(),
+            outside: OnceLock::new(),
             governor,
         };
         Self::of(settings, call, Arc::new(lasting))
@@ -109,9 +81,29 @@ impl Gateway {
     /// connections it takes stay.
     ///
     /// # Errors
-    /// When the settings do not make sense, saying which.
+    /// When the settings do not make sense, saying which; when they would let everybody in where
+    /// other machines can connect.
     pub fn renewed(&self, settings: Settings, call: CallPolicy) -> Result<Self, GatewayError> {
-        Self::of(settings, call, Arc::clone(&self.lasting))
+        let renewed = Self::of(settings, call, Arc::clone(&self.lasting))?;
+        renewed.is_guarded()?;
+        Ok(renewed)
+    }
+
+    /// Other machines reach it there.
+    ///
+    /// # Errors
+    /// When nobody said who may.
+    pub(crate) fn is_reached_from_outside(&self, at: String) -> Result<(), GatewayError> {
+        // Of several places one is enough to tell of.
+        let _ = self.lasting.outside.set(at);
+        self.is_guarded()
+    }
+
+    fn is_guarded(&self) -> Result<(), GatewayError> {
+        match self.lasting.outside.get() {
+            Some(at) if self.settings.access.is_open() => Err(GatewayError::Open(at.clone())),
+            _ => Ok(()),
+        }
     }
 
     fn of(
@@ -164,42 +156,6 @@ impl Gateway {
         })
     }
 
-    /// The ways of one worker. Those of `before` that did not change are kept, with their
-    /// connections.
-    pub(crate) fn ways(&self, before: Option<(&Self, &Ways)>) -> Result<Ways, GatewayError> {
-        let way = |reach, transport: &Transport| {
-            let upstream = Upstream::new(&self.settings.limits, reach, transport)?;
-            Ok::<_, GatewayError>(upstream)
-        };
-        let same = before.filter(|(old, _)| old.settings.limits == self.settings.limits);
-        let layered = |upstream| Service::new(upstream, self.layer.clone());
-        let plain = Transport::default();
-        let kept = |of: fn(&Ways) -> &Way, reach| match same {
-            Some((_, ways)) => Ok(layered(of(ways).get_ref().clone())),
-            None => way(reach, &plain).map(layered),
-        };
-        let special = self.settings.upstreams.iter();
-        let special = special.filter(|u| !u.transport.is_plain());
-        let own = special.map(|u| {
-            let name: Box<str> = u.provider.as_str().into();
-            let old = same.filter(|(old, _)| {
-                let mut olds = old.settings.upstreams.iter();
-                olds.any(|o| o.provider == u.provider && o.transport == u.transport)
-            });
-            let old = old.and_then(|(_, ways)| ways.own.get(&name));
-            let made = match old {
-                Some(old) => layered(old.get_ref().clone()),
-                None => layered(way(Reach::Anywhere, &u.transport)?),
-            };
-            Ok::<_, GatewayError>((name, made))
-        });
-        Ok(Ways {
-            public: kept(|w| &w.public, Reach::Public)?,
-            named: kept(|w| &w.named, Reach::Anywhere)?,
-            own: own.collect::<Result<_, _>>()?,
-        })
-    }
-
     /// What whoever changes something through the admin API shows, where the settings name nothing
     /// else. Without either nothing can be changed.
     #[must_use]
@@ -219,6 +175,11 @@ impl Gateway {
         self.life().asked_to_end().await;
     }
 
+    /// Waits until a worker came to an end that was to serve: half a gateway is none.
+    pub async fn lost_a_worker(&self) {
+        self.life().lost_a_worker().await;
+    }
+
     /// Writes what is left of the access log.
     pub fn close(&self) {
         self.lasting.books.log().close();
@@ -231,6 +192,10 @@ impl Gateway {
 
     pub(crate) const fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    pub(crate) const fn layer(&self) -> &Layer<Copies, By<fn(&Failure) -> Option<Read>>> {
+        &self.layer
     }
 
     pub(crate) const fn routes(&self) -> &Routes {
@@ -280,24 +245,5 @@ impl fmt::Debug for Gateway {
         f.debug_struct("Gateway")
             .field("settings", &self.settings)
             .finish_non_exhaustive()
-    }
-}
-
-/// The ways of one worker.
-pub(crate) struct Ways {
-    public: Way,
-    named: Way,
-    own: HashMap<Box<str>, Way>,
-}
-
-impl Ways {
-    /// The way to a provider.
-    pub(crate) fn to(&self, route: &Route) -> Way {
-        match route.way {
-            route::Way::Public => self.public.clone(),
-            route::Way::Named => self.named.clone(),
-            // Nobody has a way of its own whose way was not made.
-            route::Way::Own => self.own.get(&route.name).unwrap_or(&self.named).clone(),
-        }
     }
 }

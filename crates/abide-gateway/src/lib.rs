@@ -7,6 +7,7 @@
 
 mod access;
 mod answer;
+mod bad;
 mod body;
 mod bounds;
 mod door;
@@ -22,14 +23,16 @@ pub mod settings;
 mod tunnel;
 mod upstream;
 mod via;
+mod ways;
 
 pub use access::{Access, Secret};
+pub use bad::GatewayError;
 pub use door::Listener;
-pub use front::Front;
-pub use gateway::{Gateway, GatewayError};
+pub use front::{Front, Prepared};
+pub use gateway::Gateway;
 pub use record::{Format, Log};
 pub use route::BadBase;
-pub use serve::{ServeError, Serving};
+pub use serve::{Pulse, ServeError, Serving};
 
 /// The description of the admin API, as `docs/gateway-api.json` has it.
 pub fn api_document() -> String {

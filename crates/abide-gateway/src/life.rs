@@ -45,6 +45,8 @@ pub(crate) struct Life {
     pending: Mutex<Vec<&'static str>>,
     /// Somebody wants it to end.
     asked: Notify,
+    /// A worker came to an end that was to serve.
+    lost: watch::Sender<bool>,
 }
 
 impl Default for Life {
@@ -53,6 +55,7 @@ impl Default for Life {
             phase: watch::Sender::new(Phase::Serving),
             pending: Mutex::new(vec![WORKERS]),
             asked: Notify::new(),
+            lost: watch::Sender::new(false),
         }
     }
 }
@@ -87,6 +90,21 @@ impl Life {
     /// Waits until somebody wants it to end.
     pub(crate) async fn asked_to_end(&self) {
         self.asked.notified().await;
+    }
+
+    /// A worker came to an end. While it was to serve, that is a fault: what was handed to it is
+    /// gone, and who connects may wait for it.
+    pub(crate) fn loses_a_worker(&self) {
+        if self.phase() < Phase::Draining {
+            self.pending.lock().push(WORKERS);
+            self.lost.send_replace(true);
+        }
+    }
+
+    /// Waits until a worker came to an end that was to serve.
+    pub(crate) async fn lost_a_worker(&self) {
+        // The other end is our own.
+        let _ = self.lost.subscribe().wait_for(|lost| *lost).await;
     }
 
     /// It is there now.

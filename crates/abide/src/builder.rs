@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use crate::broadcast::Broadcast;
 use crate::clock::{Clock, System};
 use crate::governor::Governor;
+use crate::health::Health;
 use crate::lending::Lending;
 use crate::names::Names;
 use crate::outage::Guard;
@@ -183,6 +184,7 @@ impl GovernorBuilder {
             outage: Guard::new(self.outage, self.neutral, audience),
             clock: self.clock,
             store,
+            health: Health::default(),
             lending: self
                 .lender
                 .map(|(lender, ahead)| Arc::new(Lending::new(lender, ahead))),

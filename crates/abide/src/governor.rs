@@ -17,6 +17,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::clock::Clock;
 use crate::events::Events;
+use crate::health::{WRITES, Writes};
 use crate::judging::Judging;
 use crate::lending::{Lending, Sharing};
 use crate::place::Place;
@@ -192,6 +193,7 @@ impl Governor {
         if let Some(news) = self.shared.outage.news(self.shared.clock.now()) {
             shard.tell(news);
         }
+        self.joins(shard);
     }
 
     /// Whether there is room for one more provider: where there are too many, one that nobody
@@ -230,6 +232,12 @@ impl Governor {
             }
             shared
         })
+    }
+
+    /// Whether what is to outlive the process can be read and written, as far as
+    /// [`keep_looking`](Self::keep_looking) has found.
+    pub fn is_store_well(&self) -> bool {
+        self.shared.health.is_well()
     }
 
     /// Whether our own network is taken to be down.
@@ -413,6 +421,8 @@ impl Governor {
     }
 
     /// Closes a provider for a while, as a person wants it.
+    ///
+    /// Where each of its hosts (or services) is counted apart, all are closed, those met later too.
     pub fn hold(&self, provider: &str, length: Duration) {
         let until = self.shared.clock.now().after(length);
         self.provider(provider).tell(News::Held {
@@ -423,10 +433,15 @@ impl Governor {
             set_by: SetBy::Operator,
             probes: true,
         });
+        self.spread(provider);
     }
 
-    /// Lifts whatever hold a provider's own gate has; one probe goes first.
+    /// Lifts whatever hold a provider's own gate has, and those of its hosts that are counted apart;
+    /// one probe goes first at each.
     pub fn lift(&self, provider: &str) {
+        for shard in self.parts_of(provider) {
+            shard.tell(News::Lifted { id: None });
+        }
         self.provider(provider).tell(News::Lifted { id: None });
     }
 
@@ -447,8 +462,10 @@ impl Governor {
             let provider = stored.key.provider.clone();
             if let Some(shard) = self.known(&provider) {
                 shard.learn(&stored);
+                self.pass_on(&stored);
                 continue;
             }
+            self.pass_on(&stored);
             self.shared.keep([stored]);
             // It may have come meanwhile, and have looked before.
             if let Some(shard) = self.known(&provider) {
@@ -459,7 +476,7 @@ impl Governor {
         Ok(())
     }
 
-    fn known(&self, provider: &str) -> Option<Handle> {
+    pub(crate) fn known(&self, provider: &str) -> Option<Handle> {
         self.providers.read().get(provider).map(Arc::clone)
     }
 
@@ -483,9 +500,7 @@ impl Governor {
                         governor.shared.store.put(record);
                     }
                 }
-                if let Err(e) = governor.look() {
-                    tracing::warn!(error = %e, "the store cannot be read; local holds stay");
-                }
+                governor.shared.health.read(governor.look());
                 tracing::info!("the shared store is back: what it lends is sent");
             } else if let Sharing::Part { peers, why } = governor.sharing() {
                 tracing::warn!(
@@ -512,11 +527,16 @@ impl Governor {
         let weak = self.weakly();
         tokio::spawn(async move {
             let looks = async {
+                let mut writes = Writes::default();
+                let mut due = tokio::time::Instant::now();
                 while let Some(governor) = weak.upgrade() {
-                    if let Err(e) = governor.look() {
-                        tracing::warn!(error = %e, "the store cannot be read; local holds stay");
-                    }
+                    let shared = Arc::clone(&governor.shared);
+                    shared.health.read(governor.look());
                     drop(governor);
+                    if due.elapsed() >= WRITES {
+                        writes.look(&shared.store, &shared.health).await;
+                        due = tokio::time::Instant::now();
+                    }
                     tokio::time::sleep(LOOK).await;
                 }
             };

@@ -15,6 +15,7 @@ use abide_core::{AskSource, Moment, Scope, Verdict, WallTime};
 use abide_store::{HoldNote, StoredGate, StoredHold};
 
 use crate::governor::Governor;
+use crate::hosts::is_part;
 use crate::shard::{Handle, Shard, State};
 
 /// A hold as it stands, on the wall clock.
@@ -93,9 +94,11 @@ impl Governor {
         reason: Option<&str>,
     ) -> Option<HoldState> {
         self.meet_held();
-        let shard = self.all().into_iter().find(|s| s.has_hold(id))?;
-        shard.extend_hold(id, until);
-        let hold = shard.holds().into_iter().find(|h| h.id == id)?;
+        let shards = self.with_hold(id);
+        for shard in &shards {
+            shard.extend_hold(id, until);
+        }
+        let hold = shards.first()?.holds().into_iter().find(|h| h.id == id)?;
         Some(self.noted(hold, reason))
     }
 
@@ -103,24 +106,43 @@ impl Governor {
     /// `None` where no such hold stands.
     pub fn lift_hold(&self, id: HoldId) -> Option<Arc<str>> {
         self.meet_held();
-        let shard = self.all().into_iter().find(|s| s.has_hold(id))?;
-        shard.lift_hold(id);
-        Some(Arc::clone(shard.name()))
+        let shards = self.with_hold(id);
+        for shard in &shards {
+            shard.lift_hold(id);
+        }
+        Some(Arc::clone(shards.first()?.name()))
     }
 
-    /// Lifts every hold of a provider, its accounts' included; at each gate one probe goes first.
-    /// Returns what was lifted.
+    /// Who has a hold: one provider, or one and its parts, the provider first.
+    fn with_hold(&self, id: HoldId) -> Vec<Handle> {
+        let mut shards = self.all();
+        shards.retain(|s| s.has_hold(id));
+        shards.sort_by_key(|s| s.name().len());
+        shards
+    }
+
+    /// Lifts every hold of a provider, its accounts' and its parts' included; at each gate one probe
+    /// goes first. Returns what was lifted.
     pub fn lift_all(&self, provider: &str) -> Vec<HoldId> {
-        let shard = self.provider(provider);
-        let ids: Vec<_> = shard.holds().iter().map(|h| h.id).collect();
-        ids.iter().for_each(|id| shard.lift_hold(*id));
+        self.meet_held();
+        let mut ids = Vec::new();
+        let whole = self.provider(provider);
+        for shard in self.parts_of(provider).iter().chain([&whole]) {
+            for hold in shard.holds() {
+                shard.lift_hold(hold.id);
+                if !ids.contains(&hold.id) {
+                    ids.push(hold.id);
+                }
+            }
+        }
         ids
     }
 
-    /// Whether something was asked of a provider, or is remembered of it.
+    /// Whether something was asked of a provider or a part of it, or is remembered of it.
     pub fn knows(&self, provider: &str) -> bool {
-        self.all().iter().any(|s| &**s.name() == provider)
-            || self.shared().remembered.lock().contains_key(provider)
+        let is = |name: &str| name == provider || is_part(name, provider);
+        self.all().iter().any(|s| is(s.name()))
+            || self.shared().remembered.lock().keys().any(|name| is(name))
     }
 
     /// Providers of which the store remembers a hold are met: what holds is to be seen before

@@ -34,7 +34,9 @@ mod error;
 pub mod events;
 mod exchange;
 mod governor;
+mod health;
 mod holds;
+mod hosts;
 mod inspect;
 mod judging;
 #[cfg(feature = "layer")]

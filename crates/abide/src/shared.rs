@@ -16,6 +16,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::broadcast::Broadcast;
 use crate::clock::Clock;
 use crate::events::{self, What};
+use crate::health::Health;
 use crate::lending::Lending;
 use crate::names::Names;
 use crate::outage::Guard;
@@ -47,6 +48,7 @@ const A_HABIT: u32 = 4;
 pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) health: Health,
     /// The store lends what is sent.
     pub(crate) lending: Option<Arc<Lending>>,
     pub(crate) names: Names,

@@ -344,3 +344,31 @@ async fn health_is_remembered_by_the_store() {
         assert!(shard.view().iter().all(|g| g.healthy == expected));
     }
 }
+
+#[test]
+fn a_provider_whose_hosts_count_apart_is_held_and_lifted_as_a_whole() {
+    let governor = Governor::builder().seed(7).build().unwrap();
+    let closed = |host: &str| {
+        let url = url::Url::parse(&format!("https://{host}/")).unwrap();
+        let none = http::HeaderMap::new();
+        let target = governor.target(&http::Method::GET, &url, &none).unwrap();
+        governor.provider_of(&target).held(&target).is_some()
+    };
+    let (met, later) = ("ec2.eu-west-1.amazonaws.com", "sqs.eu-west-1.amazonaws.com");
+    assert!(!closed(met));
+    let hour = 3_600 * SECOND;
+    let hold = governor.place_hold("aws", hour, Some("a bill")).unwrap();
+    assert!(closed(met), "one that was met before");
+    assert!(closed(later), "one that is met later");
+    assert!(!closed("api.github.com"));
+    assert_eq!(
+        governor.holds().iter().filter(|h| h.id == hold.id).count(),
+        3
+    );
+    assert_eq!(governor.lift_hold(hold.id).as_deref(), Some("aws"));
+    assert!(governor.holds().is_empty());
+    governor.place_hold("aws", hour, None).unwrap();
+    assert!(!governor.lift_all("aws").is_empty());
+    assert!(governor.holds().is_empty(), "{:?}", governor.holds());
+    assert!(governor.knows("aws"));
+}

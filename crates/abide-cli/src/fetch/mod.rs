@@ -41,6 +41,7 @@ use places::Places;
 use summary::{Facts, Summary};
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    crate::log::begin_if_asked()?;
     let mut args = args.clone();
     args.out = args.out.filter(|out| out.as_os_str() != "-");
     let runtime = tokio::runtime::Builder::new_multi_thread()

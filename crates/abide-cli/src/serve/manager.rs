@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use abide_gateway::Pulse;
 use sd_notify::NotifyState;
 
 pub(super) fn is_ready() {
@@ -13,14 +14,17 @@ pub(super) fn stops() {
     tell(&[NotifyState::Stopping]);
 }
 
-/// Tells a watchdog twice in its time that we are alive.
-pub(super) async fn keep_alive() {
+/// Tells a watchdog that we are alive, four times in its time, as long as every worker is: one that
+/// hangs serves nobody, however well this thread is.
+pub(super) async fn keep_alive(mut pulse: Pulse) {
     let Some(within) = within() else {
         return;
     };
     loop {
-        tell(&[NotifyState::Watchdog]);
-        tokio::time::sleep(within / 2).await;
+        if pulse.is_felt() {
+            tell(&[NotifyState::Watchdog]);
+        }
+        tokio::time::sleep(within / 4).await;
     }
 }
 

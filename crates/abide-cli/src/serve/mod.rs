@@ -10,12 +10,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use abide::profile::Catalogue;
-use abide_config::{Config, Flag, GatewayPolicy, Setup, Use};
+use abide_config::{Config, File, Flag, GatewayPolicy, Setup, Use};
+use abide_gateway::settings::BadSetting;
 use abide_gateway::settings::Settings;
-use abide_gateway::{Format, Front, Gateway, Listener, Log, ServeError, Serving};
-use anyhow::Context;
+use abide_gateway::{Format, Front, Gateway, GatewayError, Listener, Log, ServeError, Serving};
+use anyhow::{Context, anyhow};
 
+use self::reload::InForce;
 use crate::exit::{Exit, Usage};
+use crate::log::{self, Shape};
+use crate::signals::Signals;
 use crate::state::State;
 use crate::token;
 
@@ -60,12 +64,18 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     files::allow_many();
-    let setup = setup(args)?;
+    // Whatever is written into the file from now on is seen.
+    let in_force = InForce::begin(args.config.as_deref())?;
+    let setup = setup(args, in_force.file())?;
     let told = setup.config().gateway();
+    log::begin(match told.log_json {
+        true => Shape::Json,
+        false => Shape::Text,
+    })?;
     let settings = settings(setup.config(), setup.catalogue())?;
-    let listener = Listener::bind(&told.listen).map_err(usage)?;
+    let listener = Listener::bind(&told.listen).map_err(wrong)?;
     let mut listener = match (&told.tls_cert, &told.tls_key) {
-        (Some(cert), Some(key)) => listener.with_tls(cert, key).map_err(usage)?,
+        (Some(cert), Some(key)) => listener.with_tls(cert, key).map_err(wrong)?,
         (None, None) => listener,
         _ => {
             return Err(
@@ -76,11 +86,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let admin = match &told.admin_listen {
         Some(address) => {
             listener = listener.without_admin();
-            let admin = Listener::bind(address).map_err(usage)?;
+            let admin = Listener::bind(address).map_err(wrong)?;
             // Whoever has certificates for the one port wants none of it in the clear.
             let admin = match (&told.tls_cert, &told.tls_key) {
                 (Some(cert), Some(key)) if admin.is_off_loopback() => {
-                    admin.with_tls(cert, key).map_err(usage)?
+                    admin.with_tls(cert, key).map_err(wrong)?
                 }
                 _ => admin,
             };
@@ -96,7 +106,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let governor = setup.governor().store(Arc::new(state.store)).build()?;
     let call = setup.config().call(Use::Gateway, None);
-    let mut gateway = Gateway::new(settings, governor, call, log(&told)?)?;
+    let gateway = Gateway::new(settings, governor, call, access_log(&told)?);
+    let mut gateway = gateway.map_err(no_gateway)?;
     if let Some(token) = token {
         gateway = gateway.with_admin_token(token);
     }
@@ -105,10 +116,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         .enable_all()
         .build()
         .context("the async runtime cannot start")?;
+    // Nobody is told that we are ready before we listen for what may be asked of us then.
+    let entered = runtime.enter();
+    let (mut signals, by_hand) = (Signals::begin()?, reload::Asked::begin());
+    drop(entered);
     let there = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let serving = Serving::start(&front, &listener, told.threads.min(there));
     let serving = serving.map_err(|e| match e {
-        ServeError::Open(_) => usage(e),
+        ServeError::Gateway(e) => no_gateway(e),
         e => e.into(),
     })?;
     let serving = match &admin {
@@ -119,30 +134,38 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     eprintln!("abide: listening on {url}; try {url}/github/rate_limit");
     manager::is_ready();
     let gateway = front.now();
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let looking = gateway.governor().keep_looking();
-        let watched = tokio::spawn(manager::keep_alive());
-        let reloads = reload::keep_reading(args, &setup, &front);
-        tokio::select! {
-            () = stopped() => {}
-            () = gateway.asked_to_end() => {}
-            () = reloads => {}
-        }
+        let watched = tokio::spawn(manager::keep_alive(serving.pulse()));
+        let reloads = reload::keep_reading(args, &setup, &front, in_force, by_hand);
+        let whole = tokio::select! {
+            _ = signals.next() => true,
+            () = gateway.asked_to_end() => true,
+            () = reloads => true,
+            () = gateway.lost_a_worker() => false,
+        };
         manager::stops();
-        eprintln!("abide: finishing what is under way; once more to stop at once");
-        tokio::select! {
-            ended = serving.drain() => ended?,
-            () = stopped() => {}
-        }
+        let ended = match whole {
+            // The others wait for it, and it does not come.
+            false => Err(anyhow!(
+                "a worker came to an end; what it served is cut off"
+            )),
+            true => {
+                eprintln!("abide: finishing what is under way; once more to stop at once");
+                tokio::select! {
+                    ended = serving.drain() => ended.map_err(Into::into),
+                    _ = signals.next() => Ok(()),
+                }
+            }
+        };
         looking.abort();
         watched.abort();
-        anyhow::Ok(())
-    })?;
+        ended
+    });
     gateway.close();
-    gateway
-        .governor()
-        .save()
-        .context("what was learned could not be saved")?;
+    let saved = gateway.governor().save();
+    ended?;
+    saved.context("what was learned could not be saved")?;
     // Whoever waits for a worker that does not end would wait for ever.
     runtime.shutdown_background();
     Ok(Exit::Done)
@@ -152,15 +175,31 @@ fn usage(why: impl std::fmt::Display) -> anyhow::Error {
     Usage(why.to_string()).into()
 }
 
-fn setup(args: &Args) -> anyhow::Result<Setup> {
-    let config = config(args)?;
+/// A setting that is wrong is the caller's; a file or a port that cannot be used may be well the next
+/// time, and whoever restarts us is to try.
+fn wrong(why: BadSetting) -> anyhow::Error {
+    match why.is_from_outside() {
+        true => why.into(),
+        false => usage(why),
+    }
+}
+
+fn no_gateway(why: GatewayError) -> anyhow::Error {
+    match why {
+        GatewayError::Tls(_) => why.into(),
+        why => usage(why),
+    }
+}
+
+fn setup(args: &Args, file: Option<&File>) -> anyhow::Result<Setup> {
+    let config = config(args, file)?;
     let catalogue = crate::catalogue::load(None, &config)?;
     crate::config::setup(config, catalogue, Use::Gateway)
 }
 
 /// What a configuration says of the gateway, and how it is shown.
 fn settings(config: &Config, catalogue: &Catalogue) -> anyhow::Result<Settings> {
-    let mut settings = Settings::read(config).map_err(usage)?;
+    let mut settings = Settings::read(config).map_err(wrong)?;
     let mut shown = config.clone();
     shown.know(catalogue);
     settings.shown = abide_config::show_json(&shown);
@@ -168,10 +207,10 @@ fn settings(config: &Config, catalogue: &Catalogue) -> anyhow::Result<Settings> 
 }
 
 /// What is configured now: flags, variables, the file.
-fn config(args: &Args) -> anyhow::Result<Config> {
-    let mut config = crate::config::load(args.config.as_deref(), flags(args))?;
+fn config(args: &Args, file: Option<&File>) -> anyhow::Result<Config> {
+    let mut config = crate::config::with(file, flags(args))?;
     for told in &args.upstream {
-        let flag = format!("--upstream {told}");
+        let flag = format!("--upstream {}", abide_config::without_secrets(told));
         let Some((name, url)) = told.split_once('=') else {
             return Err(usage(format!("{flag}: expected NAME=URL")));
         };
@@ -207,7 +246,7 @@ fn flags(args: &Args) -> Vec<Flag> {
     told.into_iter().filter_map(flag).collect()
 }
 
-fn log(told: &GatewayPolicy) -> anyhow::Result<Log> {
+fn access_log(told: &GatewayPolicy) -> anyhow::Result<Log> {
     let format = match told.log_json {
         true => Format::Json,
         false => Format::Text,
@@ -217,28 +256,11 @@ fn log(told: &GatewayPolicy) -> anyhow::Result<Log> {
         Some("-") => Log::to(std::io::stdout(), format, told.log_sample),
         Some(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);
-            let what = || format!("the access log {path} cannot be written");
+            let what = || {
+                format!("the access log {path} cannot be written; choose another by --access-log")
+            };
             Log::to(file.with_context(what)?, format, told.log_sample)
         }
     };
     log.context("the access log cannot begin")
-}
-
-/// Whoever runs it wants it to end.
-async fn stopped() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        match signal(SignalKind::terminate()) {
-            Ok(mut asked) => {
-                tokio::select! {
-                    _ = asked.recv() => {}
-                    _ = tokio::signal::ctrl_c() => {}
-                }
-            }
-            Err(_) => drop(tokio::signal::ctrl_c().await),
-        }
-    }
-    #[cfg(not(unix))]
-    drop(tokio::signal::ctrl_c().await);
 }

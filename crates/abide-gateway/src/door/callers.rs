@@ -57,17 +57,6 @@ impl Callers {
         }
     }
 
-    /// One of the places.
-    #[cfg(test)]
-    pub(crate) fn seat(&self) -> Seat {
-        Seat {
-            _place: Arc::clone(&self.places)
-                .try_acquire_owned()
-                .expect("a place"),
-            own: None,
-        }
-    }
-
     fn enters(&self, address: IpAddr, most: usize) -> bool {
         let mut of = self.of.lock();
         let count = of.entry(address).or_default();

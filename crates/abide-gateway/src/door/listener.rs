@@ -41,18 +41,31 @@ impl Listener {
     /// When the address is none, or is taken.
     pub fn bind(address: &str) -> Result<Self, BadSetting> {
         let wrong = |what: String| BadSetting::new("listen", format!("{address}: {what}"));
+        let taken = |e: &io::Error| {
+            let help = match e.kind() {
+                io::ErrorKind::AddrInUse => {
+                    "; somebody listens there already: stop it, or choose another by --listen or \
+                     gateway.listen"
+                }
+                io::ErrorKind::PermissionDenied => {
+                    "; choose a port above 1023, or a folder that can be written"
+                }
+                io::ErrorKind::AddrNotAvailable => "; this machine has no such address",
+                _ => "",
+            };
+            wrong(format!("{e}{help}")).from_outside()
+        };
         let door = match address.strip_prefix("unix:") {
             #[cfg(unix)]
-            Some(path) => unix(Path::new(path)).map_err(|e| wrong(e.to_string()))?,
+            Some(path) => unix(Path::new(path)).map_err(|e| taken(&e))?,
             #[cfg(not(unix))]
             Some(_) => return Err(wrong("there are no socket files here".to_owned())),
             None => {
                 let at: SocketAddr = address
                     .parse()
                     .map_err(|_| wrong("no address and port as 127.0.0.1:4180".to_owned()))?;
-                let door = std::net::TcpListener::bind(at).map_err(|e| wrong(e.to_string()))?;
-                door.set_nonblocking(true)
-                    .map_err(|e| wrong(e.to_string()))?;
+                let door = std::net::TcpListener::bind(at).map_err(|e| taken(&e))?;
+                door.set_nonblocking(true).map_err(|e| taken(&e))?;
                 Door::Tcp(door)
             }
         };
@@ -70,15 +83,15 @@ impl Listener {
     pub fn with_tls(mut self, cert: &str, key: &str) -> Result<Self, BadSetting> {
         let certs = CertificateDer::pem_file_iter(cert)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|e| BadSetting::new("tls_cert", format!("{cert}: {e}")))?;
+            .map_err(|e| BadSetting::new("tls_cert", format!("{cert}: {e}")).from_outside())?;
         let own = PrivateKeyDer::from_pem_file(key)
-            .map_err(|e| BadSetting::new("tls_key", format!("{key}: {e}")))?;
+            .map_err(|e| BadSetting::new("tls_key", format!("{key}: {e}")).from_outside())?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map(|config| config.with_no_client_auth())
             .and_then(|config| config.with_single_cert(certs, own))
-            .map_err(|e| BadSetting::new("tls_key", e))?;
+            .map_err(|e| BadSetting::new("tls_key", format!("{key}: {e}")).from_outside())?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         self.tls = Some(Arc::new(config));
         Ok(self)

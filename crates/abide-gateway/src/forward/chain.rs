@@ -16,17 +16,18 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 
-use super::through::{Back, dress, exchange, failed, hand_on, named, passed};
+use super::through::{Back, dress, exchange, failed, hand_on, idle_of, named, passed};
 use super::wish::Wish;
 use super::{denied, own, plain};
 use crate::answer::Problem;
 use crate::body::{Answer, Outgoing};
 use crate::door::Peer;
-use crate::gateway::{Gateway, Ways};
+use crate::gateway::Gateway;
 use crate::record::{Outcome, Record};
 use crate::route::{Chain, Front, Route};
 use crate::upstream::Reply;
 use crate::via::came_before;
+use crate::ways::Ways;
 
 const PROVIDER: HeaderName = HeaderName::from_static("abide-provider");
 const DEGRADED: HeaderName = HeaderName::from_static("abide-degraded");
@@ -130,7 +131,7 @@ pub(super) async fn ask(
                         return answer;
                     }
                     next => {
-                        let idle = gateway.settings().limits.body_idle;
+                        let idle = idle_of(gateway, &route);
                         let end = put_by(response, &route, idle).await;
                         if let Some(slot) = ends.get_mut(at) {
                             *slot = Some(end);

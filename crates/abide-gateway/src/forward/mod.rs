@@ -7,6 +7,7 @@
 mod chain;
 mod denied;
 mod head;
+mod proxied;
 mod through;
 mod tunnel;
 mod upgrade;
@@ -19,15 +20,17 @@ use http::header::HOST;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 
+use self::proxied::{Proxied, port_of};
 use self::through::Asked;
 use crate::access::denied;
 use crate::answer::Problem;
 use crate::body::{Answer, Own};
 use crate::door::{Faces, Peer};
-use crate::gateway::{Gateway, Ways};
+use crate::gateway::Gateway;
 use crate::inside;
 use crate::record::{Outcome, Record};
-use crate::route::{Base, Chain, Front, Route, Way};
+use crate::route::{Base, Chain, Front, Route};
+use crate::ways::Ways;
 
 /// Answers one request.
 pub(crate) async fn forward(
@@ -154,12 +157,11 @@ fn by_proxy(gateway: &Gateway, request: &Request<Incoming>) -> Whose {
         .build();
     let base = front.ok().and_then(|front| Base::of(&front).ok());
     let base = base.ok_or_else(|| Box::new(denied::bad_path()))?;
-    let way = match listed.configured {
-        true => Way::Named,
-        false => Way::Public,
-    };
-    let mut route = Route::new(listed.provider.into(), base, way, None);
-    route.path_is_secret = listed.path_is_secret;
+    let port = port_of(uri).unwrap_or_default();
+    let path_is_secret = listed.path_is_secret;
+    let proxied = Proxied::of(gateway, &listed, &base.authority, port);
+    let mut route = proxied.route(listed, base);
+    route.path_is_secret = path_is_secret;
     Ok((Arc::new(route), uri.clone()))
 }
 

@@ -19,11 +19,12 @@ use super::{denied, head, own};
 use crate::answer::{Problem, of_failure, of_turned};
 use crate::body::{Answer, Outgoing};
 use crate::door::Peer;
-use crate::gateway::{Gateway, Ways};
+use crate::gateway::Gateway;
 use crate::record::{Outcome, Record};
 use crate::route::{Front, Route, rewrite};
 use crate::upstream::{Failure, Reply};
 use crate::via::came_before;
+use crate::ways::Ways;
 
 const ATTEMPTS: HeaderName = HeaderName::from_static("abide-attempts");
 const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
@@ -75,7 +76,7 @@ pub(super) async fn send(
     }
     parts.uri = to;
     let limits = &gateway.settings().limits;
-    let body = Outgoing::of(body, limits.replay, limits.body_idle);
+    let body = Outgoing::of(body, limits.replay, idle_of(gateway, &route));
     let ahead = body.ahead();
     // Whoever wants to be asked for its body first is asked once somebody takes it.
     let may_read = !parts.headers.contains_key(EXPECT);
@@ -195,7 +196,7 @@ pub(super) fn passed(
             None => return Response::from_parts(parts, Answer::left()),
         }
     }
-    let idle = gateway.settings().limits.body_idle;
+    let idle = idle_of(gateway, route);
     Response::from_parts(parts, Answer::passed(body, idle, record))
 }
 
@@ -246,6 +247,13 @@ pub(super) fn failed(
         Error::Inner(failure) => (of_failure(&route.name, failure), Outcome::Failed),
         _ => (denied::bad_path(), Outcome::Denied),
     }
+}
+
+/// How long a body of a provider may stand still.
+pub(super) fn idle_of(gateway: &Gateway, route: &Route) -> Duration {
+    route
+        .body_idle
+        .unwrap_or(gateway.settings().limits.body_idle)
 }
 
 /// Nearly every request is sent once.

@@ -11,6 +11,7 @@ use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::net::TcpStream;
 
+use super::proxied::Proxied;
 use super::wish::Wish;
 use super::{denied, own};
 use crate::answer::{of_forbidden, of_transport, of_turned};
@@ -19,7 +20,7 @@ use crate::door::Peer;
 use crate::gateway::Gateway;
 use crate::record::{Outcome, Record};
 use crate::tunnel::{self, Caller};
-use crate::upstream::{Forbidden, Reach, dial};
+use crate::upstream::{Forbidden, dial};
 
 /// Opens one.
 pub(super) async fn open(
@@ -41,10 +42,9 @@ pub(super) async fn open(
         return own(gateway, problem, Outcome::Denied, record);
     }
     record.is_for(gateway.meters().of(&listed.provider));
-    let reach = match listed.configured {
-        true => Reach::Anywhere,
-        false => Reach::Public,
-    };
+    let Proxied { upstream, reach } = Proxied::of(gateway, &listed, &authority, port);
+    let way = upstream.map(|u| u.transport.clone()).unwrap_or_default();
+    let way = &way;
     let wish = Wish::of(request.headers(), gateway.keys());
     let mut options = CallOptions::default();
     // What is sent in it may be anything: it is opened once.
@@ -52,13 +52,13 @@ pub(super) async fn open(
     options.urgency = wish.urgency();
     options.fair = wish.fair;
     options.patience = wish.wait.map(Into::into);
-    let within = gateway.settings().limits.connect;
+    let within = way.connect.unwrap_or(gateway.settings().limits.connect);
     let connected = gateway
         .governor()
         .call_with(&listed.provider, &options, |_| {
             let host = authority.host();
             async move {
-                let dialled = dial(host, port, reach, within).await;
+                let dialled = dial(host, port, reach, way, within).await;
                 dialled.map_err(|e| {
                     // Where its name leads says nothing of how it is.
                     let said = match Forbidden::in_error(&e) {
@@ -109,7 +109,8 @@ fn opened(
 fn transport(e: &io::Error) -> Transport {
     let kind = match e.kind() {
         io::ErrorKind::TimedOut => Some(TransportKind::Timeout),
-        _ => abide::transport_kind(e),
+        // A proxy on the way did not let us through.
+        _ => abide::transport_kind(e).or(e.get_ref().map(|_| TransportKind::Other)),
     };
     Transport {
         phase: Phase::Connect,

@@ -91,7 +91,10 @@ fn plainly(gateway: &Arc<Gateway>, method: &Method, path: &str) -> Response<Byte
     match path {
         "/-/live" => text(StatusCode::OK, "live\n".to_owned()),
         "/-/ready" => {
-            let missing = gateway.life().missing();
+            let mut missing = gateway.life().missing();
+            if !gateway.governor().is_store_well() {
+                missing.push("store");
+            }
             match missing.as_slice() {
                 [] => text(StatusCode::OK, "ready\n".to_owned()),
                 missing => {

@@ -10,6 +10,7 @@ mod links;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use abide::profile::{Catalogue, Host, Profile};
 use http::{HeaderName, HeaderValue, Uri};
@@ -33,6 +34,8 @@ pub(crate) struct Route {
     pub(crate) way: Way,
     /// Put into every request, in place of what the caller has there.
     pub(crate) credential: Option<(HeaderName, HeaderValue)>,
+    /// How long a body may stand still, where that is not the gateway's own.
+    pub(crate) body_idle: Option<Duration>,
     /// Callers write a credential into its paths: they are not shown as they are.
     pub(crate) path_is_secret: bool,
     /// Its figures, once somebody asked for it: looked up by name they cost as much as the route.
@@ -51,6 +54,7 @@ impl Route {
             base,
             way,
             credential,
+            body_idle: None,
             path_is_secret: false,
             meter: OnceLock::new(),
         }
@@ -63,14 +67,16 @@ impl Route {
 }
 
 /// How a provider is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// At an address that is public.
     Public,
     /// At an address that the operator named, wherever that leads.
     Named,
-    /// By a way of its own: other authorities, a proxy.
-    Own,
+    /// By a provider's way of its own: other authorities, a proxy.
+    Own(Box<str>),
+    /// By that, at an address that is public.
+    OwnPublic(Box<str>),
 }
 
 /// Why nobody is asked.
@@ -115,10 +121,11 @@ impl Routes {
             let base = Base::of(&upstream.base).map_err(|e| (upstream.provider.clone(), e))?;
             let way = match upstream.transport.is_plain() {
                 true => Way::Named,
-                false => Way::Own,
+                false => Way::Own(name.clone()),
             };
             let credential = upstream.credential.clone();
             let mut route = Route::new(name.clone(), base, way, credential);
+            route.body_idle = upstream.body_idle;
             route.path_is_secret = path_is_secret(&upstream.base);
             let route = Arc::new(route);
             for alias in &upstream.aliases {

@@ -2,19 +2,24 @@
 
 mod connection;
 mod guarded;
+mod pulse;
 mod strict;
 mod worker;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
 use tokio::sync::Barrier;
 
+use self::pulse::Presence;
+pub use self::pulse::Pulse;
+
+use crate::bad::GatewayError;
 use crate::door::Listener;
 use crate::front::{Front, Own};
-use crate::gateway::GatewayError;
 use crate::life::{Phase, WORKERS};
 
 /// How often those who come to wait are turned away once the drain's limit is up.
@@ -25,6 +30,8 @@ const AGAIN: Duration = Duration::from_millis(100);
 pub struct Serving {
     front: Front,
     workers: Vec<thread::JoinHandle<io::Result<()>>>,
+    /// By which each worker shows that it comes round.
+    counts: Vec<Arc<AtomicU64>>,
 }
 
 /// Why a gateway does not serve.
@@ -34,12 +41,6 @@ pub enum ServeError {
     /// What was said of it does not make sense.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
-    /// Anybody could use it.
-    #[error(
-        "{0} can be reached from other machines: say who may use it by gateway.client_token or \
-         gateway.allow_from"
-    )]
-    Open(String),
     /// A worker cannot be started, or came to an end.
     #[error("a worker: {0}")]
     Worker(#[from] io::Error),
@@ -52,25 +53,48 @@ impl Serving {
     /// When others than this machine's programs could come in and nobody said who may; when TLS or a
     /// thread cannot be set up.
     pub fn start(front: &Front, listener: &Listener, threads: usize) -> Result<Self, ServeError> {
-        if listener.is_off_loopback() && front.now().settings().access.is_open() {
-            return Err(ServeError::Open(listener.url()));
+        if listener.is_off_loopback() {
+            front.now().is_reached_from_outside(listener.url())?;
         }
         let threads = threads.max(1);
         let together = Arc::new(Barrier::new(threads));
-        let mut workers = Vec::new();
+        let mut serving = Self {
+            front: front.clone(),
+            workers: Vec::new(),
+            counts: Vec::new(),
+        };
         for n in 0..threads {
-            let (front, ways) = (front.clone(), Arc::new(Own::new(front)?));
-            let (listener, together) = (listener.try_clone()?, Arc::clone(&together));
-            let worker = thread::Builder::new()
-                .name(format!("worker-{n}"))
-                .spawn(move || worker::run(&front, &ways, listener, &together))?;
-            workers.push(worker);
+            let listener = listener.try_clone()?;
+            serving.begin(format!("worker-{n}"), listener, Arc::clone(&together))?;
         }
         front.now().life().has(WORKERS);
-        Ok(Self {
+        Ok(serving)
+    }
+
+    fn begin(
+        &mut self,
+        name: String,
+        listener: Listener,
+        together: Arc<Barrier>,
+    ) -> Result<(), ServeError> {
+        let (front, ways) = (self.front.clone(), Arc::new(Own::new(&self.front)?));
+        let count = Arc::new(AtomicU64::new(0));
+        let presence = Presence {
             front: front.clone(),
-            workers,
-        })
+            count: Arc::clone(&count),
+        };
+        self.counts.push(Arc::clone(&count));
+        let worker = thread::Builder::new().name(name).spawn(move || {
+            let _presence = presence;
+            worker::run(&front, &ways, listener, &together, count)
+        })?;
+        self.workers.push(worker);
+        Ok(())
+    }
+
+    /// Whether every worker still comes round.
+    pub fn pulse(&self) -> Pulse {
+        Pulse::of(&self.counts)
     }
 
     /// Begins to answer what is asked of the gateway itself at a listener of its own
@@ -79,13 +103,9 @@ impl Serving {
     /// # Errors
     /// When a thread cannot be set up.
     pub fn and_admin(mut self, listener: &Listener) -> Result<Self, ServeError> {
-        let (front, ways) = (self.front.clone(), Arc::new(Own::new(&self.front)?));
-        let listener = listener.try_clone()?;
         // Nobody waits for a provider on this thread, so it may end before the others.
-        let worker = thread::Builder::new()
-            .name("admin".to_owned())
-            .spawn(move || worker::run(&front, &ways, listener, &Barrier::new(1)))?;
-        self.workers.push(worker);
+        let alone = Arc::new(Barrier::new(1));
+        self.begin("admin".to_owned(), listener.try_clone()?, alone)?;
         Ok(self)
     }
 

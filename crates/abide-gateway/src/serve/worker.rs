@@ -3,13 +3,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::connection;
+use super::{connection, pulse};
 use crate::door::{Listener, Peer, Socket};
 use crate::front::{Front, Own};
 use crate::life::drains;
@@ -26,12 +27,14 @@ pub(super) fn run(
     ways: &Arc<Own>,
     listener: Listener,
     together: &Barrier,
+    count: Arc<AtomicU64>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .event_interval(BETWEEN_LOOKS)
         .build()?;
     runtime.block_on(async {
+        tokio::spawn(pulse::count(count));
         let served = accept(front, ways, listener).await;
         let gateway = front.now();
         gateway.tunnels().close();

@@ -10,6 +10,7 @@ pub use abide_config::{ChainMember, ChainRoute};
 pub use self::read::BadSetting;
 pub use self::upstream::{Transport, Upstream};
 use crate::access::{Access, Secret};
+use crate::upstream::Reach;
 
 /// How a gateway behaves. What holds for each provider is the governor's.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,9 @@ pub struct Settings {
     /// Hosts that nothing names may be asked through it as a proxy. Default no: an open proxy is
     /// found within hours.
     pub allow_unlisted: bool,
+    /// What nothing names may be of an inner network. Default no: whoever may ask the gateway could
+    /// reach what only its machine can.
+    pub reach_inner: bool,
     /// Who may use it. Default everybody, which is for loopback only.
     pub access: Access,
     /// Web pages that may use it without a token. Default none: any page that is open on this
@@ -115,6 +119,23 @@ impl Default for Limits {
     }
 }
 
+impl Settings {
+    /// How far a name leads that nobody wrote down for it.
+    pub(crate) const fn outer_reach(&self) -> Reach {
+        match self.reach_inner {
+            true => Reach::Anywhere,
+            false => Reach::Public,
+        }
+    }
+
+    /// Where a provider is asked, by the provider's name or that of a part of it (`aws@HOST`).
+    pub(crate) fn upstream_of(&self, provider: &str) -> Option<&Upstream> {
+        let whole = provider.split(['@', '+']).next();
+        let is = |u: &&Upstream| u.provider == provider || Some(u.provider.as_str()) == whole;
+        self.upstreams.iter().find(is)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -123,6 +144,7 @@ impl Default for Settings {
             rewrite: true,
             forwarded: false,
             allow_unlisted: false,
+            reach_inner: false,
             access: Access::default(),
             origins: Vec::new(),
             admin: Admin::default(),

@@ -15,6 +15,7 @@ use crate::access::{Access, Secret};
 pub struct BadSetting {
     key: String,
     what: String,
+    outside: bool,
 }
 
 impl BadSetting {
@@ -22,6 +23,7 @@ impl BadSetting {
         Self {
             key: format!("gateway.{key}"),
             what: what.to_string(),
+            outside: false,
         }
     }
 
@@ -30,7 +32,20 @@ impl BadSetting {
         Self {
             key: format!("providers.{provider}.upstream"),
             what: what.to_string(),
+            outside: false,
         }
+    }
+
+    /// The setting is well, and what it names cannot be used: a file, a port.
+    pub(crate) const fn from_outside(mut self) -> Self {
+        self.outside = true;
+        self
+    }
+
+    /// Whether the setting is well, and what it names cannot be used: a file that cannot be read, a
+    /// port that is taken. It may be otherwise the next time.
+    pub const fn is_from_outside(&self) -> bool {
+        self.outside
     }
 }
 
@@ -55,6 +70,7 @@ impl Settings {
             rewrite: told.rewrite,
             forwarded: told.forwarded,
             allow_unlisted: told.allow_unlisted,
+            reach_inner: false,
             upstreams,
             chains: config.chains().to_vec(),
         })
@@ -68,6 +84,7 @@ fn access(told: &GatewayPolicy) -> Result<Access, BadSetting> {
             let text = fs::read_to_string(path);
             let text = text.map_err(|e| {
                 BadSetting::new("client_token_file", format!("{path} cannot be read: {e}"))
+                    .from_outside()
             })?;
             Some(("client_token_file", text.trim().to_owned()))
         }

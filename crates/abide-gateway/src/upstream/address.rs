@@ -2,28 +2,46 @@
 //!
 //! A name that anybody can point anywhere must not lead a gateway into its own network: what it
 //! resolves to is looked at when it is connected to, so that a second answer of the name server
-//! does not pass. An address that the operator wrote down himself is his own business.
+//! does not pass. An address that the operator wrote down himself is his own business; so is a name
+//! that he wrote down as a provider's, but for where clouds keep their secrets: nobody means that.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// How far connections may lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Anywhere: the operator named the address.
+    /// Anywhere: whoever asks could go there without us.
     Anywhere,
+    /// Anywhere the operator's own words lead, but no name leads to a link-local address.
+    Named,
     /// The public internet only.
     Public,
 }
 
 impl Reach {
-    /// Whether an address may be connected to.
+    /// Whether an address may be connected to that a name leads to.
     pub(crate) fn allows(self, address: IpAddr) -> bool {
         match self {
             Self::Anywhere => true,
+            Self::Named => !is_link_local(address),
             Self::Public => match address {
                 IpAddr::V4(v4) => is_public_v4(v4),
                 IpAddr::V6(v6) => is_public_v6(v6),
             },
+        }
+    }
+
+    /// Whether an address may be connected to that stands there as it is.
+    pub(crate) fn allows_written(self, address: IpAddr) -> bool {
+        self == Self::Named || self.allows(address)
+    }
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => {
+            v6.is_unicast_link_local() || worn(v6).is_some_and(|v4| v4.is_link_local())
         }
     }
 }
@@ -46,20 +64,25 @@ const fn is_public_v4(a: Ipv4Addr) -> bool {
         || b0 >= 240)
 }
 
-fn is_public_v6(a: Ipv6Addr) -> bool {
-    // An IPv4 address in another dress is what it is: mapped, compatible, translated (RFC 6052),
-    // 6to4.
+/// An IPv4 address in another dress is what it is: mapped, compatible, translated (RFC 6052), 6to4.
+fn worn(a: Ipv6Addr) -> Option<Ipv4Addr> {
     let [s0, s1, s2, s3, s4, s5, s6, s7] = a.segments();
     let inner = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
+        Some(Ipv4Addr::new(a, b, c, d))
     };
     match (s0, s1, s2, s3, s4, s5) {
-        (0, 0, 0, 0, 0, 0 | 0xffff) => return inner(s6, s7),
-        (0x64, 0xff9b, 0, 0, 0, 0) => return inner(s6, s7),
-        (0x2002, ..) => return inner(s1, s2),
-        _ => {}
+        (0, 0, 0, 0, 0, 0 | 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => inner(s6, s7),
+        (0x2002, ..) => inner(s1, s2),
+        _ => None,
     }
+}
+
+fn is_public_v6(a: Ipv6Addr) -> bool {
+    if let Some(v4) = worn(a) {
+        return is_public_v4(v4);
+    }
+    let [s0, s1, ..] = a.segments();
     // 2000::/3 is what is given out; documentation and Teredo are not for connecting to.
     s0 & 0xe000 == 0x2000 && !(s0 == 0x2001 && (s1 == 0xdb8 || s1 == 0))
 }
@@ -70,6 +93,24 @@ mod tests {
 
     fn public(text: &str) -> bool {
         Reach::Public.allows(text.parse().unwrap())
+    }
+
+    #[test]
+    fn gw_no_name_leads_to_where_clouds_keep_secrets() {
+        for secret in [
+            "169.254.169.254",
+            "::ffff:169.254.169.254",
+            "64:ff9b::a9fe:a9fe",
+            "fe80::1",
+        ] {
+            let address = secret.parse().unwrap();
+            assert!(!Reach::Named.allows(address), "{secret}");
+            assert!(Reach::Named.allows_written(address), "{secret}");
+            assert!(!Reach::Public.allows_written(address), "{secret}");
+        }
+        for inner in ["127.0.0.1", "10.1.2.3", "::1", "fd00::1"] {
+            assert!(Reach::Named.allows(inner.parse().unwrap()), "{inner}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::Uri;
+use http::{HeaderValue, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::dns::Name;
@@ -59,38 +59,94 @@ impl Service<Uri> for Connector {
 
 /// # Errors
 /// When TLS cannot be set up.
-pub(crate) fn connector(
+pub(crate) fn connectors(
     limits: &Limits,
     reach: Reach,
     transport: &Transport,
-) -> Result<Connector, rustls::Error> {
+) -> Result<Connectors, rustls::Error> {
+    let within = transport.connect.unwrap_or(limits.connect);
     let mut http = HttpConnector::new_with_resolver(Resolver {
         reach,
         // Half of it, so that it is seen whose fault it was.
-        within: limits.connect / 2,
+        within: within / 2,
     });
     http.set_nodelay(true);
     http.enforce_http(false);
-    http.set_connect_timeout(Some(limits.connect));
+    http.set_connect_timeout(Some(within));
     http.set_keepalive(Some(limits.pool_idle));
     let identity = transport.identity.as_ref();
     let identity = identity.map(|i| (i.0.clone(), i.1.clone_key()));
     let mut tls = abide::tls_config_as(transport.roots.clone(), identity)?;
     // The builder says itself what is spoken.
     tls.alpn_protocols.clear();
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
-        .https_or_http()
-        .enable_all_versions()
-        .wrap_connector(Guarded {
-            http,
-            reach,
-            proxy: transport.proxy.clone(),
-        });
-    Ok(Connector {
-        inner: Arc::new(connector),
-        within: limits.connect,
+    let guarded = Guarded {
+        http,
+        reach,
+        proxy: Via::of(transport),
+    };
+    let with = |tls| {
+        let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
+        builder.https_or_http()
+    };
+    let bounded = |inner| Connector {
+        inner: Arc::new(inner),
+        within,
+    };
+    let all = with(tls.clone()).enable_all_versions();
+    let one = with(tls).enable_http1();
+    Ok(Connectors {
+        all: bounded(all.wrap_connector(guarded.clone())),
+        one: bounded(one.wrap_connector(guarded)),
     })
+}
+
+/// Two that differ in what they agree on over TLS.
+pub(crate) struct Connectors {
+    /// HTTP/1.1 or HTTP/2, as the provider likes.
+    pub(crate) all: Connector,
+    /// HTTP/1.1 alone, which can be left for another protocol.
+    pub(crate) one: Connector,
+}
+
+/// A proxy on the way.
+#[derive(Clone, Debug)]
+struct Via {
+    to: Uri,
+    auth: Option<HeaderValue>,
+}
+
+impl Via {
+    fn of(transport: &Transport) -> Option<Self> {
+        Some(Self {
+            to: transport.proxy.clone()?,
+            auth: transport.proxy_auth.clone(),
+        })
+    }
+
+    /// A tunnel through it. The port is always named: the library takes every address without one
+    /// for https.
+    async fn dial(
+        &self,
+        http: HttpConnector<Resolver>,
+        to: &Uri,
+    ) -> io::Result<TokioIo<TcpStream>> {
+        let host = to.host().unwrap_or_default();
+        let port = to.port_u16().unwrap_or(match to.scheme_str() {
+            Some("http") => 80,
+            _ => 443,
+        });
+        let to = Uri::builder()
+            .scheme("http")
+            .authority(format!("{host}:{port}"))
+            .path_and_query("/")
+            .build()
+            .map_err(io::Error::other)?;
+        let mut tunnel = Tunnel::new(self.to.clone(), http);
+        if let Some(auth) = &self.auth {
+            tunnel = tunnel.with_auth(auth.clone());
+        }
+        tunnel.call(to).await.map_err(io::Error::other)
+    }
 }
 
 /// Refuses addresses that stand in a URI as they are: nothing is resolved of them.
@@ -99,7 +155,7 @@ pub(crate) struct Guarded {
     http: HttpConnector<Resolver>,
     reach: Reach,
     /// On the way, for TLS as a tunnel. What a name resolves to is its business then.
-    proxy: Option<Uri>,
+    proxy: Option<Via>,
 }
 
 /// A connection under way.
@@ -115,17 +171,14 @@ impl Service<Uri> for Guarded {
     }
 
     fn call(&mut self, to: Uri) -> Connecting {
-        if let Some(proxy) = &self.proxy {
-            let mut tunnel = Tunnel::new(proxy.clone(), self.http.clone());
-            return Box::pin(async move {
-                let socket = tunnel.call(to).await;
-                socket.map(Quiet).map_err(io::Error::other)
-            });
+        if let Some(proxy) = self.proxy.clone() {
+            let http = self.http.clone();
+            return Box::pin(async move { proxy.dial(http, &to).await.map(Quiet) });
         }
         let host = to.host().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
         if let Ok(address) = host.parse::<IpAddr>()
-            && !self.reach.allows(address)
+            && !self.reach.allows_written(address)
         {
             return Box::pin(async move { Err(io::Error::other(Forbidden(address))) });
         }
@@ -185,7 +238,7 @@ impl Write for Quiet {
     }
 }
 
-/// A connection of bytes to a host, for a tunnel.
+/// A connection of bytes to a host, for a tunnel; by the provider's proxy where it has one.
 ///
 /// # Errors
 /// As connecting has them, a forbidden address among them.
@@ -193,10 +246,28 @@ pub(crate) async fn dial(
     host: &str,
     port: u16,
     reach: Reach,
+    transport: &Transport,
     within: Duration,
 ) -> io::Result<TcpStream> {
+    let authority = format!("{host}:{port}");
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let connected = tokio::time::timeout(within, async {
+        if let Some(proxy) = Via::of(transport) {
+            let mut http = HttpConnector::new_with_resolver(Resolver {
+                // The operator wrote down where the proxy is.
+                reach: Reach::Named,
+                within: within / 2,
+            });
+            http.set_nodelay(true);
+            let to = authority.parse().map_err(io::Error::other)?;
+            return Ok(proxy.dial(http, &to).await?.into_inner());
+        }
+        if let Ok(address) = host.parse::<IpAddr>() {
+            return match reach.allows_written(address) {
+                true => TcpStream::connect((address, port)).await,
+                false => Err(io::Error::other(Forbidden(address))),
+            };
+        }
         let all: Vec<_> = tokio::net::lookup_host((host, port)).await?.collect();
         let allowed = allowed(all, reach)?;
         TcpStream::connect(allowed.as_slice()).await

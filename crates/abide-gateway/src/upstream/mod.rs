@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use http::header::UPGRADE;
 use http::{Request, Response};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -35,11 +36,22 @@ pub(crate) struct Upstream {
     inner: Arc<Inner>,
 }
 
+type Client = legacy::Client<connect::Connector, Outgoing>;
+
 struct Inner {
     plain: Plain,
-    client: legacy::Client<connect::Connector, Outgoing>,
+    client: Client,
+    /// For requests that want to leave HTTP, which HTTP/2 does not let them.
+    leaving: Client,
     head: Bounds,
 }
+
+/// How often a provider that is asked over HTTP/2 is asked whether it is still there, while it owes
+/// an answer. All requests to a host share the one connection: one that died without a word would hold
+/// up every one of them until its own time is up. Rarer than what servers take for a flood.
+const PING: Duration = Duration::from_secs(20);
+/// How long its answer may take: twice what a lost packet costs on a bad line.
+const PONG: Duration = Duration::from_secs(10);
 
 impl Upstream {
     /// # Errors
@@ -49,19 +61,22 @@ impl Upstream {
         reach: Reach,
         transport: &Transport,
     ) -> Result<Self, rustls::Error> {
-        let connector = connect::connector(limits, reach, transport)?;
-        let plain = Plain::new(connector.clone(), limits);
-        let client = legacy::Client::builder(TokioExecutor::new())
+        let connectors = connect::connectors(limits, reach, transport)?;
+        let plain = Plain::new(connectors.all.clone(), limits);
+        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        builder
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits.pool_idle)
             .pool_max_idle_per_host(limits.pool_size)
             .timer(TokioTimer::new())
-            .build(connector);
+            .http2_keep_alive_interval(PING)
+            .http2_keep_alive_timeout(PONG);
         Ok(Self {
             inner: Arc::new(Inner {
                 plain,
-                client,
-                head: Bounds::new(limits.head),
+                client: builder.build(connectors.all),
+                leaving: builder.build(connectors.one),
+                head: Bounds::new(transport.head.unwrap_or(limits.head)),
             }),
         })
     }
@@ -120,12 +135,14 @@ impl Service<Request<Outgoing>> for Upstream {
     }
 
     fn call(&mut self, request: Request<Outgoing>) -> Sending {
+        let leaves = request.headers().contains_key(UPGRADE);
         Sending {
             before: 0,
             gone_by: request.body().gone_by(),
-            answer: match Plain::takes(&request) {
-                true => Answering::Plain(self.inner.plain.send(request)),
-                false => Answering::Other(self.inner.client.request(request)),
+            answer: match (Plain::takes(&request), leaves) {
+                (true, _) => Answering::Plain(self.inner.plain.send(request)),
+                (false, true) => Answering::Other(self.inner.leaving.request(request)),
+                (false, false) => Answering::Other(self.inner.client.request(request)),
             },
             head: self.inner.head.one(),
             within: self.inner.head.length(),
