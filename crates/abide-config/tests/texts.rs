@@ -17,7 +17,8 @@ fn file(text: &str) -> File {
 /// Takes the comment mark off every line that sets a key.
 fn uncommented(text: &str) -> String {
     let key = |l: &str| {
-        l.starts_with("[providers")
+        // A provider is asked in one way, of which the file shows two.
+        (l.starts_with("[providers") && !l.ends_with(".upstream]"))
             || l.split_once(" = ")
                 .is_some_and(|(k, _)| k == "hosts" || KNOBS.iter().any(|n| n.key == k))
     };

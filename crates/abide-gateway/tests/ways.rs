@@ -85,7 +85,7 @@ fn gw_a_proxy_is_told_the_right_port_and_who_we_are() {
     let (_serving, at) = served(&front);
     let got = raw(
         at,
-        "GET /shop/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        "GET /shop/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     );
     assert_eq!((got.status, got.body.as_str()), (200, "ok"), "{got:?}");
     let (asked, request) = told.recv_timeout(WITHIN).unwrap();
@@ -97,7 +97,7 @@ fn gw_a_proxy_is_told_the_right_port_and_who_we_are() {
     assert!(
         asked
             .to_ascii_lowercase()
-            .contains("proxy-authorization: basic bwu6cub3\r\n"),
+            .contains("proxy-authorization: basic bwu6ceb3\r\n"),
         "{asked}"
     );
     assert!(request.starts_with("GET /x HTTP/1.1\r\n"), "{request}");
@@ -115,7 +115,7 @@ fn gw_a_proxys_caller_goes_the_providers_own_way() {
     let ask = |url: &str| {
         let got = raw(
             at,
-            &format!("GET {url} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
+            &format!("GET {url} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
         );
         assert_eq!(got.status, 200, "{got:?}");
         told.recv_timeout(WITHIN).unwrap()
@@ -135,14 +135,14 @@ fn gw_a_proxys_caller_goes_the_providers_own_way() {
     // A tunnel, too.
     let mut socket = TcpStream::connect(at).unwrap();
     socket.set_read_timeout(Some(WITHIN)).unwrap();
-    let connect = b"CONNECT shop.example:443 HTTP/1.1\r\nHost: shop.example:443\r\n\r\n";
+    let connect = b"CONNECT other.shop.example:443 HTTP/1.1\r\nHost: other.shop.example:443\r\n\r\n";
     socket.write_all(connect).unwrap();
     assert!(head(&socket).starts_with("HTTP/1.1 200"));
     socket.write_all(b"GET /inside HTTP/1.1\r\n\r\n").unwrap();
     let mut rest = [0; 12];
     socket.read_exact(&mut rest).unwrap();
     let (asked, inside) = told.recv_timeout(WITHIN).unwrap();
-    assert!(asked.starts_with("CONNECT shop.example:443 "), "{asked}");
+    assert!(asked.starts_with("CONNECT other.shop.example:443 "), "{asked}");
     assert!(inside.starts_with("GET /inside "), "{inside}");
 }
 
@@ -157,7 +157,7 @@ fn gw_what_connecting_may_take_bounds_tls_too() {
     let front = front(&text);
     let (_serving, at) = served(&front);
     let began = Instant::now();
-    let fields = "Host: a\r\nPrefer: wait=0\r\nConnection: close\r\n";
+    let fields = "Host: localhost\r\nPrefer: wait=0\r\nConnection: close\r\n";
     let got = raw(at, &format!("GET /mute/x HTTP/1.1\r\n{fields}\r\n"));
     assert!(matches!(got.status, 502..=504), "{got:?}");
     assert!(

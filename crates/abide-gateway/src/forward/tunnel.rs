@@ -20,7 +20,7 @@ use crate::door::Peer;
 use crate::gateway::Gateway;
 use crate::record::{Outcome, Record};
 use crate::tunnel::{self, Caller};
-use crate::upstream::{Forbidden, dial};
+use crate::upstream::{Forbidden, Unled, dial};
 
 /// Opens one.
 pub(super) async fn open(
@@ -109,8 +109,10 @@ fn opened(
 fn transport(e: &io::Error) -> Transport {
     let kind = match e.kind() {
         io::ErrorKind::TimedOut => Some(TransportKind::Timeout),
-        // A proxy on the way did not let us through.
-        _ => abide::transport_kind(e).or(e.get_ref().map(|_| TransportKind::Other)),
+        _ => {
+            let unled = e.get_ref().is_some_and(|e| e.is::<Unled>());
+            abide::transport_kind(e).or(unled.then_some(TransportKind::Other))
+        }
     };
     Transport {
         phase: Phase::Connect,

@@ -145,9 +145,17 @@ impl Via {
         if let Some(auth) = &self.auth {
             tunnel = tunnel.with_auth(auth.clone());
         }
-        tunnel.call(to).await.map_err(io::Error::other)
+        tunnel
+            .call(to)
+            .await
+            .map_err(|e| io::Error::other(Unled(e.into())))
     }
 }
+
+/// The proxy on the way did not lead further.
+#[derive(Debug, thiserror::Error)]
+#[error("the proxy on the way: {0}")]
+pub(crate) struct Unled(BoxError);
 
 /// Refuses addresses that stand in a URI as they are: nothing is resolved of them.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
 
 pub(crate) use self::address::Reach;
-pub(crate) use self::connect::dial;
+pub(crate) use self::connect::{Unled, dial};
 pub(crate) use self::failure::{Failure, Forbidden, read};
 use self::plain::Plain;
 pub(crate) use self::reply::Reply;
