@@ -135,14 +135,18 @@ fn gw_a_proxys_caller_goes_the_providers_own_way() {
     // A tunnel, too.
     let mut socket = TcpStream::connect(at).unwrap();
     socket.set_read_timeout(Some(WITHIN)).unwrap();
-    let connect = b"CONNECT other.shop.example:443 HTTP/1.1\r\nHost: other.shop.example:443\r\n\r\n";
+    let connect =
+        b"CONNECT other.shop.example:443 HTTP/1.1\r\nHost: other.shop.example:443\r\n\r\n";
     socket.write_all(connect).unwrap();
     assert!(head(&socket).starts_with("HTTP/1.1 200"));
     socket.write_all(b"GET /inside HTTP/1.1\r\n\r\n").unwrap();
     let mut rest = [0; 12];
     socket.read_exact(&mut rest).unwrap();
     let (asked, inside) = told.recv_timeout(WITHIN).unwrap();
-    assert!(asked.starts_with("CONNECT other.shop.example:443 "), "{asked}");
+    assert!(
+        asked.starts_with("CONNECT other.shop.example:443 "),
+        "{asked}"
+    );
     assert!(inside.starts_with("GET /inside "), "{inside}");
 }
 

@@ -17,9 +17,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::clock::Clock;
 use crate::events::Events;
-use crate::health::{WRITES, Writes};
 use crate::judging::Judging;
-use crate::lending::{Lending, Sharing};
+use crate::lending::Sharing;
 use crate::place::Place;
 use crate::policies::{Policies, Treatment};
 use crate::providers::{Found, OTHERS, Shards};
@@ -30,16 +29,12 @@ use crate::shared::Shared;
 use crate::state::ProviderState;
 use crate::target::{Target, host_part, names_loopback};
 
-/// How often the store is looked at for what other processes wrote: new holds are seen within
-/// 100 ms.
-const LOOK: Duration = Duration::from_millis(50);
-
 /// The shared handle to all providers of a process. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Governor {
-    shared: Arc<Shared>,
-    policies: Arc<Policies>,
-    providers: Arc<Shards>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) policies: Arc<Policies>,
+    pub(crate) providers: Arc<Shards>,
 }
 
 /// Whose an address is.
@@ -453,29 +448,6 @@ impl Governor {
         }
     }
 
-    /// Looks at what other processes have written to the store, once.
-    ///
-    /// # Errors
-    /// When the store cannot be read; holds known here stay in force.
-    pub fn look(&self) -> Result<(), StoreError> {
-        for stored in self.shared.store.changes(self.shared.clock.wall())? {
-            let provider = stored.key.provider.clone();
-            if let Some(shard) = self.known(&provider) {
-                shard.learn(&stored);
-                self.pass_on(&stored);
-                continue;
-            }
-            self.pass_on(&stored);
-            self.shared.keep([stored]);
-            // It may have come meanwhile, and have looked before.
-            if let Some(shard) = self.known(&provider) {
-                let stored = self.shared.recalled(&provider);
-                stored.iter().for_each(|gate| shard.learn(gate));
-            }
-        }
-        Ok(())
-    }
-
     pub(crate) fn known(&self, provider: &str) -> Option<Handle> {
         self.providers.read().get(provider).map(Arc::clone)
     }
@@ -484,71 +456,6 @@ impl Governor {
     pub fn sharing(&self) -> Sharing {
         let lending = self.shared.lending.as_ref();
         lending.map_or(Sharing::Alone, |lending| lending.sharing())
-    }
-
-    /// Goes over to a part of every limit when the store that lends is lost, and back when it answers:
-    /// what is known here is told to it again first.
-    async fn keep_sharing(governor: &Weakly, lending: &Lending) {
-        loop {
-            let back = lending.changes().await;
-            let Some(governor) = governor.upgrade() else {
-                return;
-            };
-            if back {
-                for shard in governor.all() {
-                    for record in shard.records() {
-                        governor.shared.store.put(record);
-                    }
-                }
-                governor.shared.health.read(governor.look());
-                tracing::info!("the shared store is back: what it lends is sent");
-            } else if let Sharing::Part { peers, why } = governor.sharing() {
-                tracing::warn!(
-                    why,
-                    peers,
-                    "the shared store is lost: this process keeps to its part of every limit"
-                );
-            }
-            governor.reconsider();
-        }
-    }
-
-    fn weakly(&self) -> Weakly {
-        Weakly {
-            shared: Arc::clone(&self.shared),
-            policies: Arc::clone(&self.policies),
-            providers: Arc::downgrade(&self.providers),
-        }
-    }
-
-    /// Keeps looking at the store until the last clone of this governor is gone. A look that finds
-    /// nothing new costs a few microseconds.
-    pub fn keep_looking(&self) -> tokio::task::JoinHandle<()> {
-        let weak = self.weakly();
-        tokio::spawn(async move {
-            let looks = async {
-                let mut writes = Writes::default();
-                let mut due = tokio::time::Instant::now();
-                while let Some(governor) = weak.upgrade() {
-                    let shared = Arc::clone(&governor.shared);
-                    shared.health.read(governor.look());
-                    drop(governor);
-                    if due.elapsed() >= WRITES {
-                        writes.look(&shared.store, &shared.health).await;
-                        due = tokio::time::Instant::now();
-                    }
-                    tokio::time::sleep(LOOK).await;
-                }
-            };
-            let lending = weak.shared.lending.clone();
-            match lending {
-                None => looks.await,
-                Some(lending) => tokio::select! {
-                    () = looks => {}
-                    () = Self::keep_sharing(&weak, &lending) => {}
-                },
-            }
-        })
     }
 
     /// Writes down everything worth remembering, and waits until it is written.
@@ -563,22 +470,5 @@ impl Governor {
             }
         }
         self.shared.store.flush()
-    }
-}
-
-/// A governor that does not keep itself.
-struct Weakly {
-    shared: Arc<Shared>,
-    policies: Arc<Policies>,
-    providers: std::sync::Weak<Shards>,
-}
-
-impl Weakly {
-    fn upgrade(&self) -> Option<Governor> {
-        Some(Governor {
-            shared: Arc::clone(&self.shared),
-            policies: Arc::clone(&self.policies),
-            providers: self.providers.upgrade()?,
-        })
     }
 }

@@ -43,6 +43,7 @@ mod judging;
 pub mod layer;
 mod lending;
 mod live;
+mod looking;
 pub mod manual;
 #[cfg(feature = "metrics")]
 mod metrics;

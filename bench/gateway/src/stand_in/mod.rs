@@ -32,7 +32,7 @@ pub(crate) enum Kind {
 }
 
 enum Client {
-    Legacy(legacy::Client),
+    Legacy(Box<legacy::Client>),
     Pool(pool::Pool),
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn serve(
     let log = Arc::new(Log::open(log)?);
     runtime.block_on(async move {
         let client = Arc::new(match kind {
-            Kind::Legacy => Client::Legacy(legacy::client()),
+            Kind::Legacy => Client::Legacy(Box::new(legacy::client())),
             Kind::Pool => Client::Pool(pool::Pool::default()),
         });
         let listener = TcpListener::bind(listen).await?;

@@ -172,10 +172,8 @@ impl Window {
                 Shape::Fixed {
                     period, boundary, ..
                 },
-            ) => {
-                if boundary_after(lent, *period, *boundary) == *end {
-                    *used = (*used - units).max(0.0);
-                }
+            ) if boundary_after(lent, *period, *boundary) == *end => {
+                *used = (*used - units).max(0.0);
             }
             (Self::Sliding(sent), Shape::Sliding { limit, period }) => {
                 let at = stamp(*limit, *period, until);
