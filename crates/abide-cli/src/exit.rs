@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+use abide_gateway::GatewayError;
+use abide_gateway::settings::BadSetting;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -53,5 +56,22 @@ impl Exit {
         } else {
             Self::Io
         }
+    }
+}
+
+/// A setting that is wrong is the caller's; a file or a port that cannot be used may be well the next
+/// time, and whoever restarts us is to try.
+pub(crate) fn wrong(why: BadSetting) -> anyhow::Error {
+    match why.is_from_outside() {
+        true => why.into(),
+        false => Usage(why.to_string()).into(),
+    }
+}
+
+/// Why there is no gateway: settings, unless it is this machine's TLS.
+pub(crate) fn no_gateway(why: GatewayError) -> anyhow::Error {
+    match why {
+        GatewayError::Tls(_) => why.into(),
+        why => Usage(why.to_string()).into(),
     }
 }

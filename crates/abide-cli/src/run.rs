@@ -15,7 +15,7 @@ use abide_gateway::{Front, Gateway, Listener, Log, Serving};
 use anyhow::Context;
 use tokio::process::{Child, Command};
 
-use crate::exit::Usage;
+use crate::exit::{Usage, no_gateway, wrong};
 use crate::log::{self, Shape};
 use crate::signals::{Asked, Signals};
 use crate::state::State;
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         true => Shape::Json,
         false => Shape::Text,
     })?;
-    let mut settings = Settings::read(&config).map_err(|e| Usage(e.to_string()))?;
+    let mut settings = Settings::read(&config).map_err(wrong)?;
     // Its child could go there without us.
     settings.reach_inner = true;
     // Nobody else uses it, so nobody needs time to look elsewhere.
@@ -79,7 +79,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let setup = crate::config::setup(config, catalogue, Use::Gateway)?;
     let state = State::open(args.state.as_deref(), false)?;
     let governor = setup.governor().store(Arc::new(state.store)).build()?;
-    let front = Front::new(Gateway::new(settings, governor, call, Log::none())?);
+    let gateway = Gateway::new(settings, governor, call, Log::none());
+    let front = Front::new(gateway.map_err(no_gateway)?);
     let listener = Listener::bind("127.0.0.1:0")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

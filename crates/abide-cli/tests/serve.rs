@@ -176,7 +176,7 @@ fn gw_a_port_that_is_taken_is_told() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap().to_string();
     let out = scene.run(&["serve", "--listen", &at]);
-    assert_eq!(code(&out), 2, "{}", err(&out));
+    assert_eq!(code(&out), 74, "{}", err(&out));
     let said = err(&out);
     assert!(
         said.contains(&at) && said.to_lowercase().contains("in use"),

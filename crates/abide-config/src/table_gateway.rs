@@ -170,7 +170,8 @@ pub const GATEWAY: &[Knob] = &[
         "gateway.connect",
         Kind::Duration(SECOND, HOUR),
         "10s",
-        "How long a connection to a provider may take: three times a lost packet's repeat.",
+        "How long a connection to a provider may take, its name, a proxy on the way and TLS included: \
+         three times a lost packet's repeat.",
     ),
     knob(
         "gateway.head",

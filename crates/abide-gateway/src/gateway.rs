@@ -21,6 +21,9 @@ use crate::route::Routes;
 use crate::settings::Settings;
 use crate::upstream::{Failure, read};
 
+/// The gates in front of every provider.
+pub(crate) type Gates = Layer<Copies, By<fn(&Failure) -> Option<Read>>>;
+
 /// What a failure says of a provider.
 type Read = abide::core::classify::Transport;
 
@@ -28,7 +31,7 @@ type Read = abide::core::classify::Transport;
 pub struct Gateway {
     settings: Settings,
     routes: Routes,
-    layer: Layer<Copies, By<fn(&Failure) -> Option<Read>>>,
+    layer: Gates,
     /// How long a question to a chain may wait in all, where its caller does not say.
     patience: Duration,
     /// Its name in `Via`, with a part that no other gateway has: loops are seen by it.
@@ -194,7 +197,7 @@ impl Gateway {
         &self.settings
     }
 
-    pub(crate) const fn layer(&self) -> &Layer<Copies, By<fn(&Failure) -> Option<Read>>> {
+    pub(crate) const fn layer(&self) -> &Gates {
         &self.layer
     }
 

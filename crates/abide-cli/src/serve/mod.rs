@@ -11,13 +11,12 @@ use std::sync::Arc;
 
 use abide::profile::Catalogue;
 use abide_config::{Config, File, Flag, GatewayPolicy, Setup, Use};
-use abide_gateway::settings::BadSetting;
 use abide_gateway::settings::Settings;
-use abide_gateway::{Format, Front, Gateway, GatewayError, Listener, Log, ServeError, Serving};
+use abide_gateway::{Format, Front, Gateway, Listener, Log, ServeError, Serving};
 use anyhow::{Context, anyhow};
 
 use self::reload::InForce;
-use crate::exit::{Exit, Usage};
+use crate::exit::{Exit, Usage, no_gateway, wrong};
 use crate::log::{self, Shape};
 use crate::signals::Signals;
 use crate::state::State;
@@ -173,22 +172,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn usage(why: impl std::fmt::Display) -> anyhow::Error {
     Usage(why.to_string()).into()
-}
-
-/// A setting that is wrong is the caller's; a file or a port that cannot be used may be well the next
-/// time, and whoever restarts us is to try.
-fn wrong(why: BadSetting) -> anyhow::Error {
-    match why.is_from_outside() {
-        true => why.into(),
-        false => usage(why),
-    }
-}
-
-fn no_gateway(why: GatewayError) -> anyhow::Error {
-    match why {
-        GatewayError::Tls(_) => why.into(),
-        why => usage(why),
-    }
 }
 
 fn setup(args: &Args, file: Option<&File>) -> anyhow::Result<Setup> {

@@ -1,17 +1,15 @@
 //! Connecting: names are resolved, their addresses looked at, and TLS agreed on.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{HeaderValue, Uri};
+use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::dns::Name;
-use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -19,6 +17,8 @@ use tower_service::Service;
 
 use super::address::Reach;
 use super::failure::Forbidden;
+use super::proxy::Via;
+use super::resolve::{Resolver, allowed};
 use crate::settings::{Limits, Transport};
 
 /// Makes connections to providers, each bounded as a whole: its name, its address and its TLS. The
@@ -50,7 +50,7 @@ impl Service<Uri> for Connector {
         let connecting = tokio::time::timeout(self.within, inner.call(to));
         Box::pin(async move {
             match connecting.await {
-                Ok(connected) => connected.map_err(Into::into),
+                Ok(connected) => connected,
                 Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
             }
         })
@@ -107,55 +107,6 @@ pub(crate) struct Connectors {
     /// HTTP/1.1 alone, which can be left for another protocol.
     pub(crate) one: Connector,
 }
-
-/// A proxy on the way.
-#[derive(Clone, Debug)]
-struct Via {
-    to: Uri,
-    auth: Option<HeaderValue>,
-}
-
-impl Via {
-    fn of(transport: &Transport) -> Option<Self> {
-        Some(Self {
-            to: transport.proxy.clone()?,
-            auth: transport.proxy_auth.clone(),
-        })
-    }
-
-    /// A tunnel through it. The port is always named: the library takes every address without one
-    /// for https.
-    async fn dial(
-        &self,
-        http: HttpConnector<Resolver>,
-        to: &Uri,
-    ) -> io::Result<TokioIo<TcpStream>> {
-        let host = to.host().unwrap_or_default();
-        let port = to.port_u16().unwrap_or(match to.scheme_str() {
-            Some("http") => 80,
-            _ => 443,
-        });
-        let to = Uri::builder()
-            .scheme("http")
-            .authority(format!("{host}:{port}"))
-            .path_and_query("/")
-            .build()
-            .map_err(io::Error::other)?;
-        let mut tunnel = Tunnel::new(self.to.clone(), http);
-        if let Some(auth) = &self.auth {
-            tunnel = tunnel.with_auth(auth.clone());
-        }
-        tunnel
-            .call(to)
-            .await
-            .map_err(|e| io::Error::other(Unled(e.into())))
-    }
-}
-
-/// The proxy on the way did not lead further.
-#[derive(Debug, thiserror::Error)]
-#[error("the proxy on the way: {0}")]
-pub(crate) struct Unled(BoxError);
 
 /// Refuses addresses that stand in a URI as they are: nothing is resolved of them.
 #[derive(Clone, Debug)]
@@ -284,50 +235,4 @@ pub(crate) async fn dial(
     // Without it small pieces wait for acknowledgements; one that cannot be set is slow, not wrong.
     let _ = socket.set_nodelay(true);
     Ok(socket)
-}
-
-/// The addresses of a name that may be connected to; an error where it has none but others.
-fn allowed(all: Vec<SocketAddr>, reach: Reach) -> io::Result<Vec<SocketAddr>> {
-    let first = all.first().copied();
-    let allowed: Vec<_> = all.into_iter().filter(|a| reach.allows(a.ip())).collect();
-    match (allowed.is_empty(), first) {
-        (true, Some(inside)) => Err(io::Error::other(Forbidden(inside.ip()))),
-        _ => Ok(allowed),
-    }
-}
-
-/// Resolves names by the system, off the worker's thread, and leaves out what may not be reached.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Resolver {
-    reach: Reach,
-    /// Name servers that do not answer are asked for minutes by some systems.
-    within: Duration,
-}
-
-/// Nobody said in time where a name leads.
-#[derive(Debug, thiserror::Error)]
-#[error("the name was not resolved in time")]
-struct NoName;
-
-/// Addresses of a name.
-type Resolving =
-    Pin<Box<dyn Future<Output = Result<std::vec::IntoIter<SocketAddr>, io::Error>> + Send>>;
-
-impl Service<Name> for Resolver {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = io::Error;
-    type Future = Resolving;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Resolving {
-        let Self { reach, within } = *self;
-        Box::pin(async move {
-            let found = tokio::time::timeout(within, tokio::net::lookup_host((name.as_str(), 0)));
-            let all = found.await.map_err(|_| io::Error::other(NoName))??;
-            Ok(allowed(all.collect(), reach)?.into_iter())
-        })
-    }
 }

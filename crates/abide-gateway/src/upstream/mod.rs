@@ -5,7 +5,9 @@ mod connect;
 mod failure;
 mod idle;
 mod plain;
+mod proxy;
 mod reply;
+mod resolve;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,9 +22,10 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
 
 pub(crate) use self::address::Reach;
-pub(crate) use self::connect::{Unled, dial};
+pub(crate) use self::connect::dial;
 pub(crate) use self::failure::{Failure, Forbidden, read};
 use self::plain::Plain;
+pub(crate) use self::proxy::Unled;
 pub(crate) use self::reply::Reply;
 
 use crate::body::Outgoing;
