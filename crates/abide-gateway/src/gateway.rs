@@ -24,11 +24,17 @@ use crate::upstream::{Failure, read};
 /// What a failure says of a provider.
 type Read = abide::core::classify::Transport;
 
+/// The engine that every request passes.
+pub(crate) type Gates = Layer<Copies, By<Reads>>;
+
+/// Tells what a failure says.
+type Reads = fn(&Failure) -> Option<Read>;
+
 /// What all connections share, as it is until other settings come into force.
 pub struct Gateway {
     settings: Settings,
     routes: Routes,
-    layer: Layer<Copies, By<fn(&Failure) -> Option<Read>>>,
+    layer: Gates,
     /// How long a question to a chain may wait in all, where its caller does not say.
     patience: Duration,
     /// Its name in `Via`, with a part that no other gateway has: loops are seen by it.
@@ -194,7 +200,7 @@ impl Gateway {
         &self.settings
     }
 
-    pub(crate) const fn layer(&self) -> &Layer<Copies, By<fn(&Failure) -> Option<Read>>> {
+    pub(crate) const fn layer(&self) -> &Gates {
         &self.layer
     }
 

@@ -75,7 +75,7 @@ pub(super) async fn ask(
     hand_on(gateway, peer, &mut headers);
     let clock = gateway.governor().clock();
     // The caller's patience is one for all of them.
-    let (began, patience) = (clock.now(), told.wait.unwrap_or(gateway.patience()));
+    let (began, patience) = (clock.now(), told.wait.unwrap_or_else(|| gateway.patience()));
     let back = Back {
         peer,
         // Whoever answered is asked by its own name from then on.

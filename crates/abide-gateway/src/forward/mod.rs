@@ -100,13 +100,15 @@ type Whose = Result<(Arc<Route>, http::Uri), Box<Problem>>;
 /// And how its caller named the provider.
 type Named = Result<(Arc<Route>, http::Uri, Option<Front>), Box<Problem>>;
 
+/// A chain, and what each of its members is asked.
+type ChainAsked = Result<(Arc<Chain>, Vec<String>), Box<Problem>>;
+
 /// The chain in front of its path, and what its members are asked.
-fn by_chain(
-    gateway: &Gateway,
-    request: &Request<Incoming>,
-) -> Option<Result<(Arc<Chain>, Vec<String>), Box<Problem>>> {
+fn by_chain(gateway: &Gateway, request: &Request<Incoming>) -> Option<ChainAsked> {
     let uri = request.uri();
-    let whole = uri.path_and_query().map_or(uri.path(), |p| p.as_str());
+    let whole = uri
+        .path_and_query()
+        .map_or_else(|| uri.path(), |p| p.as_str());
     let (chain, rest) = gateway.routes().chain(whole)?;
     Some(match chain.asks(rest) {
         Some(asks) => Ok((chain, asks)),
@@ -117,7 +119,9 @@ fn by_chain(
 /// By the name in front of its path.
 fn by_name(gateway: &Gateway, request: &Request<Incoming>) -> Named {
     let uri = request.uri();
-    let whole = uri.path_and_query().map_or(uri.path(), |p| p.as_str());
+    let whole = uri
+        .path_and_query()
+        .map_or_else(|| uri.path(), |p| p.as_str());
     if let Some(route) = named_host(request).and_then(|host| gateway.routes().alias(host)) {
         let to = route.base.uri(whole);
         return match to {

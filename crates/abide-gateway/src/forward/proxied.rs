@@ -53,7 +53,7 @@ impl<'a> Proxied<'a> {
                 && u.base
                     .host()
                     .is_some_and(|h| h.eq_ignore_ascii_case(base.authority.host()))
-                && port_of(&u.base) == base.authority.port_u16().or(standard(&base.scheme))
+                && port_of(&u.base) == base.authority.port_u16().or_else(|| standard(&base.scheme))
         };
         let way = match own.map(|u| u.provider.as_str().into()) {
             Some(name) if named => Way::Own(name),

@@ -253,7 +253,7 @@ pub(super) fn failed(
 pub(super) fn idle_of(gateway: &Gateway, route: &Route) -> Duration {
     route
         .body_idle
-        .unwrap_or(gateway.settings().limits.body_idle)
+        .unwrap_or_else(|| gateway.settings().limits.body_idle)
 }
 
 /// Nearly every request is sent once.

@@ -52,7 +52,9 @@ pub(super) async fn open(
     options.urgency = wish.urgency();
     options.fair = wish.fair;
     options.patience = wish.wait.map(Into::into);
-    let within = way.connect.unwrap_or(gateway.settings().limits.connect);
+    let within = way
+        .connect
+        .unwrap_or_else(|| gateway.settings().limits.connect);
     let connected = gateway
         .governor()
         .call_with(&listed.provider, &options, |_| {
@@ -111,7 +113,7 @@ fn transport(e: &io::Error) -> Transport {
         io::ErrorKind::TimedOut => Some(TransportKind::Timeout),
         _ => {
             let unled = e.get_ref().is_some_and(|e| e.is::<Unled>());
-            abide::transport_kind(e).or(unled.then_some(TransportKind::Other))
+            abide::transport_kind(e).or_else(|| unled.then_some(TransportKind::Other))
         }
     };
     Transport {

@@ -50,7 +50,7 @@ impl Service<Uri> for Connector {
         let connecting = tokio::time::timeout(self.within, inner.call(to));
         Box::pin(async move {
             match connecting.await {
-                Ok(connected) => connected.map_err(Into::into),
+                Ok(connected) => connected,
                 Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
             }
         })
@@ -131,7 +131,7 @@ impl Via {
         to: &Uri,
     ) -> io::Result<TokioIo<TcpStream>> {
         let host = to.host().unwrap_or_default();
-        let port = to.port_u16().unwrap_or(match to.scheme_str() {
+        let port = to.port_u16().unwrap_or_else(|| match to.scheme_str() {
             Some("http") => 80,
             _ => 443,
         });
