@@ -1,11 +1,8 @@
 //! What a collector's card catalogue requires of its downloads: a vendor that asks for quiet gets
 //! it, no call sleeps for longer than a worker may, and what cannot be waited for says when.
 //!
-//! Items 1 to 7 by number, then the limits its author admits, as far as they concern one call
-//! (e, f, g) or hold for all callers alike (a, its first half).
-//!
-//! Pending: items 8 to 13 and limits a to d are about jobs that come back when asked, with a count
-//! of their own, and what a page shows of them. They wait for durable deferral (step 6).
+//! Items 1 to 7 by number, items 8 to 13 as jobs that come back when asked (`jobs`), and the limits
+//! its author admits (a to g).
 //!
 //! Where abide decides otherwise, in form and not in numbers: zero goes at once by
 //! `hint.zero = "immediate"`, and 1 s and 2 s are waited exactly by `backoff.jitter = "none"`, which
@@ -16,6 +13,7 @@
 mod build;
 mod call;
 mod grammar;
+mod jobs;
 mod limits;
 mod wire;
 

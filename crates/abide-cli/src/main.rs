@@ -8,6 +8,7 @@ mod explain;
 mod fetch;
 mod hold;
 mod holds;
+mod jobs;
 mod knobs;
 mod lift;
 mod log;
@@ -22,9 +23,11 @@ mod shown;
 mod signals;
 mod state;
 mod status;
+mod submit;
 mod table;
 mod talk;
 mod token;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -53,6 +56,7 @@ enum Verb {
     Fetch(Box<fetch::Args>),
     Hold(hold::Args),
     Holds(holds::Args),
+    Jobs(jobs::Args),
     Lift(lift::Args),
     Plan(Box<plan::Args>),
     Providers(providers::Args),
@@ -60,6 +64,8 @@ enum Verb {
     Runs(runs::Args),
     Serve(Box<serve::Args>),
     Status(status::Args),
+    Submit(Box<submit::Args>),
+    Worker(Box<worker::Args>),
 }
 
 fn main() -> ExitCode {
@@ -84,12 +90,15 @@ fn main() -> ExitCode {
         Verb::Fetch(args) => fetch::run(&args),
         Verb::Hold(args) => hold::run(&args),
         Verb::Holds(args) => holds::run(&args),
+        Verb::Jobs(args) => jobs::run(&args),
         Verb::Lift(args) => lift::run(&args),
         Verb::Plan(args) => plan::run(&args),
         Verb::Providers(args) => providers::run(&args),
         Verb::Runs(args) => runs::run(&args),
         Verb::Serve(args) => serve::run(&args),
         Verb::Status(args) => status::run(&args),
+        Verb::Submit(args) => submit::run(&args),
+        Verb::Worker(args) => worker::run(&args),
     };
     or_tell(result.map(ExitCode::from))
 }

@@ -216,7 +216,7 @@ fn code(ended: std::process::ExitStatus) -> ExitCode {
     let signal = std::os::unix::process::ExitStatusExt::signal(&ended);
     #[cfg(not(unix))]
     let signal = None;
-    let told = ended.code().or(signal.map(|s: i32| 128 + s));
+    let told = ended.code().or_else(|| signal.map(|s: i32| 128 + s));
     ExitCode::from(told.and_then(|c| u8::try_from(c).ok()).unwrap_or(1))
 }
 

@@ -24,13 +24,7 @@ impl Seal {
     /// Opens the key in a state folder, making it at first use. `None` keeps it in memory.
     pub(crate) fn open(dir: Option<&Path>) -> anyhow::Result<Self> {
         let random = SystemRandom::new();
-        let mut key = [0; 32];
-        if random.fill(&mut key).is_err() {
-            bail!("this machine gives no randomness to make a key from");
-        }
-        if let Some(dir) = dir {
-            key = stored(&dir.join("install.key"), key)?;
-        }
+        let key = install_key(dir)?;
         let Ok(key) = UnboundKey::new(&CHACHA20_POLY1305, &key) else {
             bail!("the install key has a length that no key has");
         };
@@ -72,6 +66,18 @@ impl Seal {
             .len();
         text.truncate(plain);
         Some(text)
+    }
+}
+
+/// The install key of a state folder, made at first use; one of this process where there is none.
+pub(crate) fn install_key(dir: Option<&Path>) -> anyhow::Result<[u8; 32]> {
+    let mut key = [0; 32];
+    if SystemRandom::new().fill(&mut key).is_err() {
+        bail!("this machine gives no randomness to make a key from");
+    }
+    match dir {
+        Some(dir) => stored(&dir.join("install.key"), key),
+        None => Ok(key),
     }
 }
 

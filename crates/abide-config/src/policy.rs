@@ -12,6 +12,7 @@ use abide_core::budget::BudgetPolicy;
 use abide_core::call::{CallPolicy, Queueing, WriteRepeat};
 use abide_core::classify::{HintZero, HoldOn, Phase, RetryOn};
 use abide_core::control::{Adaptive, IntervalPolicy};
+use abide_core::defer::DeferPolicy;
 use abide_core::ladder::Ladder;
 use abide_core::outage::OutagePolicy;
 use abide_core::pace::{Gcra, Sliding, Window};
@@ -377,6 +378,18 @@ impl Config {
         v.put("run.max_waits", &mut p.max_waits);
         v.put("run.budget", &mut p.wait_budget);
         v.put("run.streak", &mut p.streak);
+        p
+    }
+
+    /// How jobs come back.
+    pub fn defer(&self) -> DeferPolicy {
+        let v = self.view(Use::Call, None);
+        let mut p = DeferPolicy::default();
+        v.put("defer.floor", &mut p.floor);
+        v.put("defer.ceiling", &mut p.ceiling);
+        v.put("defer.in_a_row", &mut p.in_a_row);
+        p.max_age = v.get("defer.max_age");
+        v.put("defer.attempts", &mut p.attempts);
         p
     }
 

@@ -470,6 +470,41 @@ pub const KNOBS: &[Knob] = &[
         "30s",
         "Failures this close together are one outage: as long as a request takes to time out.",
     ),
+    shared(
+        "defer.floor",
+        Kind::Duration(ZERO, DAY),
+        "30s",
+        "The earliest return of a job that was refused: whoever is refused without a word is kept \
+         away for half a minute by the providers that document it, and a job has time.",
+    ),
+    shared(
+        "defer.ceiling",
+        Kind::Duration(SECOND, YEAR),
+        "26h",
+        "The longest ask that a job waits for: a quota of a day, counted in any time zone, and an \
+         hour of delay. What asks for more is a person's business: the job ends as failed.",
+    ),
+    shared(
+        "defer.in_a_row",
+        Kind::Count(0, 10_000),
+        "3",
+        "How often in a row a job is put off; progress begins anew, 0 fails at the first refusal. \
+         A provider that refuses four times what it asked to be sent later will refuse the fifth.",
+    ),
+    shared(
+        "defer.max_age",
+        Kind::DurationOr(SECOND, YEAR, "none"),
+        "7d",
+        "The age beyond which a job does not come back: three asks of a day fit, and what is older \
+         has been forgotten by whoever submitted it.",
+    ),
+    shared(
+        "defer.attempts",
+        Kind::Count(1, 100),
+        "4",
+        "Tries of a job that may go wrong, the first one included, each a call of its own: as a \
+         call has. Refusals use none up.",
+    ),
     knob(
         "budget.ratio",
         Kind::Number(0.0, 10.0),

@@ -16,6 +16,7 @@ pub mod call;
 pub mod chain;
 pub mod classify;
 pub mod control;
+pub mod defer;
 mod dice;
 pub mod finding;
 pub mod gate;

@@ -21,11 +21,14 @@ use crate::route::Routes;
 use crate::settings::Settings;
 use crate::upstream::{Failure, read};
 
-/// The gates in front of every provider.
-pub(crate) type Gates = Layer<Copies, By<fn(&Failure) -> Option<Read>>>;
-
 /// What a failure says of a provider.
 type Read = abide::core::classify::Transport;
+
+/// The engine that every request passes.
+pub(crate) type Gates = Layer<Copies, By<Reads>>;
+
+/// Tells what a failure says.
+type Reads = fn(&Failure) -> Option<Read>;
 
 /// What all connections share, as it is until other settings come into force.
 pub struct Gateway {

@@ -204,7 +204,7 @@ fn gw_a_provider_that_leads_back_here_leads_to_no_api() {
         s.upstreams.push(abide_gateway::settings::Upstream::new(
             "round",
             to.parse().unwrap(),
-        ))
+        ));
     });
     // What comes by way of another is no program of this machine.
     let got = via_itself.through("/round/-/api/v1/holds", "");

@@ -3,12 +3,29 @@
 use std::sync::Arc;
 
 use abide_core::gate::GateKey;
-use abide_core::{GateClass, Scope};
+use abide_core::{GateClass, Scope, WallTime};
 use http::{HeaderMap, Method};
 use url::Url;
 
+use crate::governor::Governor;
 use crate::shard::Shard;
 use crate::target::{Gates, Target, TargetGate, named_account, names_loopback};
+
+impl Governor {
+    /// Where a provider is asked by its name, as the account of a name or as nobody.
+    pub fn target_of(&self, provider: &str, account: Option<&str>) -> Target {
+        self.provider(provider).target_of(account)
+    }
+
+    /// Until when nothing is sent to a target, by whatever closes it (a hold, an open breaker, an
+    /// outage of our own network); `None` while it is open. For whoever takes work out of a queue,
+    /// before taking it.
+    pub fn closed_until(&self, target: &Target) -> Option<WallTime> {
+        let shard = self.provider_of(target);
+        let until = shard.closing(target).1?;
+        Some(self.clock().moment().wall_at(until))
+    }
+}
 
 impl Shard {
     /// Where it is called by other ways than its addresses: its root, as nobody.

@@ -97,7 +97,7 @@ pub use permit::Permit;
 pub use policies::Treatment;
 pub use prober::{Prober, Unprobed};
 pub use response::{BodyError, Response};
-pub use secrets::{redacted, shown_path};
+pub use secrets::{is_secret_header, redacted, shown_path};
 pub use shard::Handle;
 pub use shared::Named;
 pub use state::{ProviderState, View};

@@ -78,8 +78,8 @@ fn has_secret_word(text: &[u8]) -> bool {
         && SECRET_WORDS.iter().any(|w| text.starts_with(w.as_bytes()))
 }
 
-/// Whether a header carries a credential.
-pub(crate) fn is_secret_header(name: &HeaderName) -> bool {
+/// Whether a header carries a credential, by its name.
+pub fn is_secret_header(name: &HeaderName) -> bool {
     let name = name.as_str();
     if is_common(name) {
         return false;

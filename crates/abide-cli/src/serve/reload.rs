@@ -196,7 +196,7 @@ impl Asked {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -1,4 +1,8 @@
 //! `abide serve` as a child of the test.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests give up after a while, whatever the clock of the library is"
+)]
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Child;

@@ -32,6 +32,10 @@ pub(crate) struct Answer {
     _busy: Option<Busy>,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every answer is a provider's"
+)]
 enum Source {
     Own(Own),
     Passed(Passed),

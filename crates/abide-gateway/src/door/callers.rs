@@ -11,19 +11,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::listener::{Open, Socket};
 use crate::settings::Limits;
 
+/// How many connections each address has.
+type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
+
 /// How many connections there are.
 #[derive(Debug)]
 pub(crate) struct Callers {
     places: Arc<Semaphore>,
     each: Option<usize>,
-    of: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    of: Counts,
 }
 
 /// A connection's place, free again when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Seat {
     _place: OwnedSemaphorePermit,
-    own: Option<(IpAddr, Arc<Mutex<HashMap<IpAddr, usize>>>)>,
+    own: Option<(IpAddr, Counts)>,
 }
 
 impl Callers {

@@ -53,7 +53,7 @@ impl Listener {
                 io::ErrorKind::AddrNotAvailable => "; this machine has no such address",
                 _ => "",
             };
-            wrong(format!("{e}{help}")).outside()
+            wrong(format!("{e}{help}")).because_of_outside()
         };
         let door = match address.strip_prefix("unix:") {
             #[cfg(unix)]
@@ -83,15 +83,17 @@ impl Listener {
     pub fn with_tls(mut self, cert: &str, key: &str) -> Result<Self, BadSetting> {
         let certs = CertificateDer::pem_file_iter(cert)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|e| BadSetting::new("tls_cert", format!("{cert}: {e}")).outside())?;
+            .map_err(|e| {
+                BadSetting::new("tls_cert", format!("{cert}: {e}")).because_of_outside()
+            })?;
         let own = PrivateKeyDer::from_pem_file(key)
-            .map_err(|e| BadSetting::new("tls_key", format!("{key}: {e}")).outside())?;
+            .map_err(|e| BadSetting::new("tls_key", format!("{key}: {e}")).because_of_outside())?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map(|config| config.with_no_client_auth())
             .and_then(|config| config.with_single_cert(certs, own))
-            .map_err(|e| BadSetting::new("tls_key", format!("{key}: {e}")).outside())?;
+            .map_err(|e| BadSetting::new("tls_key", format!("{key}: {e}")).because_of_outside())?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         self.tls = Some(Arc::new(config));
         Ok(self)

@@ -100,11 +100,11 @@ type Whose = Result<(Arc<Route>, http::Uri), Box<Problem>>;
 /// And how its caller named the provider.
 type Named = Result<(Arc<Route>, http::Uri, Option<Front>), Box<Problem>>;
 
+/// A chain, and what each of its members is asked.
+type ChainAsked = Result<(Arc<Chain>, Vec<String>), Box<Problem>>;
+
 /// The chain in front of its path, and what its members are asked.
-fn by_chain(
-    gateway: &Gateway,
-    request: &Request<Incoming>,
-) -> Option<Result<(Arc<Chain>, Vec<String>), Box<Problem>>> {
+fn by_chain(gateway: &Gateway, request: &Request<Incoming>) -> Option<ChainAsked> {
     let uri = request.uri();
     let whole = uri
         .path_and_query()

@@ -68,11 +68,14 @@ pub(super) fn write(gateway: &Gateway) -> String {
     out
 }
 
+/// A figure of each provider: its name, what it is, and how it is read.
+type Gauge = (&'static str, &'static str, fn(&abide::ProviderState) -> u64);
+
 /// What the governor knows of each provider.
 fn states(out: &mut String, gateway: &Gateway) {
     let mut states = gateway.governor().states();
     states.sort_by(|a, b| a.provider.cmp(&b.provider));
-    let gauges: [(&str, &str, fn(&abide::ProviderState) -> u64); 4] = [
+    let gauges: [Gauge; 4] = [
         (
             "abide_hold_active",
             "Whether the provider is held as a whole.",

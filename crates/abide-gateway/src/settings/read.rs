@@ -37,7 +37,7 @@ impl BadSetting {
     }
 
     /// The setting is well, and what it names cannot be used: a file, a port.
-    pub(crate) const fn outside(mut self) -> Self {
+    pub(crate) const fn because_of_outside(mut self) -> Self {
         self.outside = true;
         self
     }
@@ -84,7 +84,7 @@ fn access(told: &GatewayPolicy) -> Result<Access, BadSetting> {
             let text = fs::read_to_string(path);
             let text = text.map_err(|e| {
                 BadSetting::new("client_token_file", format!("{path} cannot be read: {e}"))
-                    .outside()
+                    .because_of_outside()
             })?;
             Some(("client_token_file", text.trim().to_owned()))
         }

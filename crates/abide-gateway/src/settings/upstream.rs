@@ -96,14 +96,14 @@ impl Upstream {
         let certs = |path: &String| {
             let all = CertificateDer::pem_file_iter(path);
             let all = all.and_then(Iterator::collect::<Result<Vec<_>, _>>);
-            all.map_err(|e| bad(format!("{path}: {e}")).outside())
+            all.map_err(|e| bad(format!("{path}: {e}")).because_of_outside())
         };
         if let Some(path) = &told.ca {
             upstream.transport.roots = certs(path)?;
         }
         if let (Some(cert), Some(path)) = (&told.cert, &told.key) {
             let key = PrivateKeyDer::from_pem_file(path);
-            let key = key.map_err(|e| bad(format!("{path}: {e}")).outside())?;
+            let key = key.map_err(|e| bad(format!("{path}: {e}")).because_of_outside())?;
             upstream.transport.identity = Some(Arc::new((certs(cert)?, key)));
         }
         upstream.credential = match &told.credential {
@@ -147,7 +147,7 @@ fn read_credential(
         }
         Secret::File(path) => {
             let text = fs::read_to_string(path);
-            let text = text.map_err(|e| bad(format!("{path}: {e}")).outside());
+            let text = text.map_err(|e| bad(format!("{path}: {e}")).because_of_outside());
             (text?, path.clone())
         }
     };

@@ -1,5 +1,6 @@
 //! A gateway at real sockets before a simulated provider, and requests to it byte by byte.
 #![allow(
+    clippy::disallowed_methods,
     dead_code,
     clippy::unwrap_used,
     unreachable_pub,
