@@ -44,7 +44,7 @@ async fn a_server_that_starts_anew_loses_nothing() {
                 .unwrap(),
         );
     }
-    let worker = scene.worker().concurrency(4).build();
+    let worker = scene.worker().concurrency(4).lease(secs(3)).build();
     let stop = tokio_util::sync::CancellationToken::new();
     let running = tokio::spawn({
         let (worker, stop) = (worker.clone(), stop.clone());

@@ -121,7 +121,7 @@ impl DeferPolicy {
             }
             Ended::TurnedAway { until } => {
                 // Nobody asked for this wait: it is how long the way is.
-                let at = until.map_or(now.after(self.floor), |t| t.max(now.after(TURN)));
+                let at = until.map_or_else(|| now.after(self.floor), |t| t.max(now.after(TURN)));
                 match self.too_long(now, at, job) {
                     Some(spent) => Fate::Failed(spent),
                     None => Fate::PutOff { at, counted: false },
