@@ -175,7 +175,7 @@ async fn done(args: &Args, queue: &Queue) -> anyhow::Result<Exit> {
                 .map(|t| instant("--until", t, now))
                 .transpose()?;
             queue.pause(of, until, reason.as_deref()).await?;
-            let until = until.map_or("it is resumed".to_owned(), |t| t.to_string());
+            let until = until.map_or_else(|| "it is resumed".to_owned(), |t| t.to_string());
             format!("nothing of {of} is begun until {until}\n")
         }
         Verb::Resume { queue: of } => match queue.resume(of).await? {

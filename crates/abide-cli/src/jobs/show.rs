@@ -96,7 +96,7 @@ pub(super) fn counts(counts: &[Count], paused: &[Paused]) -> String {
     for p in paused {
         let until = p
             .until
-            .map_or("it is resumed".to_owned(), |t| t.to_string());
+            .map_or_else(|| "it is resumed".to_owned(), |t| t.to_string());
         let why = p
             .reason
             .as_deref()
