@@ -8,7 +8,7 @@ use crate::checks;
 use crate::world::World;
 
 /// A scenario with more states is too large for a test.
-const MOST: usize = 400_000;
+const MOST: usize = 1_000_000;
 
 /// What happened, one after another: kept as a tree, each with the one before it.
 struct Trail {

@@ -69,7 +69,7 @@ fn shapes() -> [Shape; 3] {
 #[test]
 fn holds_and_probes_of_two_processes() {
     let left = Left {
-        asks: 4,
+        asks: 3,
         refusals: 2,
         horizon: 3,
         ..NOTHING
@@ -119,10 +119,9 @@ fn a_lift_across_a_partition() {
 #[test]
 fn a_process_killed_with_a_probe_out() {
     let left = Left {
-        asks: 3,
+        asks: 2,
         refusals: 1,
         kills: 1,
-        backs: 1,
         horizon: 3,
         ..NOTHING
     };
@@ -132,7 +131,7 @@ fn a_process_killed_with_a_probe_out() {
 #[test]
 fn probes_among_three_processes() {
     let left = Left {
-        asks: 4,
+        asks: 3,
         refusals: 1,
         horizon: 2,
         ..NOTHING
