@@ -35,8 +35,8 @@ pub(crate) async fn measure(
     println!("{jobs} jobs stand after {:?}", watch.elapsed());
     // The hold outlasts the watching by a second.
     let hold = watched + Duration::from_secs(3);
-    governor.hold(SHOP, hold);
     let since = Arc::new(Watch::begin());
+    governor.hold(SHOP, hold);
     let (first, started) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (tell, count, held) = (Arc::clone(&first), Arc::clone(&started), Arc::clone(&since));
     let worker = Worker::builder(queue.clone())

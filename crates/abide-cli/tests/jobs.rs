@@ -1,4 +1,5 @@
 //! Durable jobs through the real binary: submitted, worked, killed, looked at.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 mod common;
 

@@ -57,6 +57,9 @@ pub struct GatePolicy {
     pub probe_gap: Duration,
     /// Send only what a shared store lent. Default off: one process owns its limits.
     pub leased: bool,
+    /// Let a probe out only where a shared store leaves it to this process. Default off. Of a gate that
+    /// is [`leased`](Self::leased) this holds too.
+    pub probe_leased: bool,
     /// The most that is asked of a shared store ahead of who waits. Default nothing: no process is
     /// lent what it may not need. Where a limit is high, a request that asks for itself waits for the
     /// store each time; then as much as the limit gives in 100 ms.
@@ -80,6 +83,7 @@ impl Default for GatePolicy {
             probe_lease: Duration::from_secs(60),
             probe_gap: Duration::from_secs(1),
             leased: false,
+            probe_leased: false,
             lease_ahead: 0,
         }
     }

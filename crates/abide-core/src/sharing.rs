@@ -26,7 +26,9 @@ impl ProviderPolicy {
     #[must_use]
     pub fn lent(mut self, ahead: bool) -> Self {
         for gate in self.gates() {
-            gate.leased = true;
+            // Where no limit is known there is nothing to lend but the probe.
+            gate.leased = !gate.windows.is_empty();
+            gate.probe_leased = true;
             gate.lease_ahead = if ahead { most_ahead(&gate.windows) } else { 0 };
         }
         self
@@ -37,7 +39,7 @@ impl ProviderPolicy {
     pub fn part_of(mut self, processes: u32) -> Self {
         let n = processes.max(1);
         for gate in self.gates() {
-            gate.leased = false;
+            (gate.leased, gate.probe_leased) = (false, false);
             gate.windows = gate.windows.iter().map(|w| part(w, n)).collect();
         }
         self

@@ -109,7 +109,7 @@ impl Kept {
         self.holds
             .retain(|h| newest.is_none_or(|since| h.since >= since || h.until > since));
         self.holds
-            .sort_unstable_by_key(|h| std::cmp::Reverse(h.until));
+            .sort_unstable_by_key(|h| (std::cmp::Reverse(h.until), h.id));
         self.holds.truncate(HOLDS);
         self.holds.sort_unstable_by_key(|h| h.id);
     }

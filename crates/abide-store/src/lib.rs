@@ -2,8 +2,9 @@
 //! ledgers of bulk runs.
 //!
 //! What lives here: the shape of what is stored ([`StoredGate`]), the [`Store`] trait, and its
-//! keepers: [`Memory`], and SQLite (`Sqlite`) behind the feature `sqlite` (so that a library user compiles
-//! no C by default). What never lives here: a decision. A store says what it was told and merges
+//! keepers: [`Memory`], SQLite (`Sqlite`) behind the feature `sqlite` (so that a library user compiles
+//! no C by default), and Redis (`RedisStore`) behind the feature `redis`, which several machines share and
+//! which lends leave to send ([`lend`]). What never lives here: a decision. A store says what it was told and merges
 //! only as the words demand: a hold only lengthens within its id, a lift outlives its hold.
 //!
 //! Stores hold wall time; the shell converts at the edge. Accounts are named by an HMAC whose key
@@ -14,18 +15,27 @@ pub mod lend;
 mod memory;
 mod note;
 mod record;
+#[cfg(feature = "redis")]
+pub mod redis;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(any(feature = "redis", feature = "sqlite"))]
+mod words;
 
 use std::fmt;
 
 use abide_core::WallTime;
 
+#[cfg(feature = "redis")]
+pub use self::redis::RedisStore;
 pub use memory::Memory;
 pub use note::HoldNote;
 pub use record::{StoreKey, StoredGate, StoredHold};
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
+
+/// What is called when there is something to hear.
+pub type Changed = dyn Fn() + Send + Sync;
 
 /// Keeps gates' state beyond a process and between processes.
 ///
@@ -57,6 +67,14 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the store cannot be read.
     fn changes(&self, now: WallTime) -> Result<Vec<StoredGate>, StoreError>;
+
+    /// Calls this whenever [`changes`](Self::changes) has something to tell, from a thread of the
+    /// store's: it must not wait, nor ask the store for anything. `false` where a store cannot
+    /// know, as this: then somebody has to look.
+    fn on_change(&self, hook: Box<Changed>) -> bool {
+        drop(hook);
+        false
+    }
 
     /// Waits until everything put so far is written.
     ///
@@ -116,5 +134,13 @@ pub enum StoreError {
         found: i64,
         /// The newest this program knows.
         known: i64,
+    },
+    /// A store that several machines share cannot be used.
+    #[error("the shared store {store} cannot be used: {why}")]
+    Shared {
+        /// Where it is, without what it is secured by.
+        store: String,
+        /// What was met.
+        why: String,
     },
 }

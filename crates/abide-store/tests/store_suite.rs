@@ -19,6 +19,12 @@ fn everywhere(check: fn(&dyn Store)) {
         let dir = tempfile::tempdir().unwrap();
         check(&abide_store::Sqlite::open(dir.path()).unwrap());
     }
+    #[cfg(feature = "redis")]
+    {
+        let server = common::server::Server::start();
+        check(&abide_store::RedisStore::open(&server.url()).unwrap());
+    }
+    check(&abide_store::lend::Shelf::new(|| at(0)).reader());
 }
 
 /// The holds a process that starts at `now` is told of one gate.

@@ -60,7 +60,8 @@ impl Governor {
     /// Tells the parts of a provider what the store says of it as a whole.
     pub(crate) fn pass_on(&self, stored: &StoredGate) {
         let whole = &stored.key.provider;
-        let Some(hold) = stored.hold.filter(|_| stored.scope == Scope::Provider) else {
+        let placed = |h: &StoredHold| stored.scope == Scope::Provider && h.ask.is_none();
+        let Some(hold) = stored.hold.filter(placed) else {
             return;
         };
         for part in self.parts_of(whole) {
@@ -90,6 +91,8 @@ impl Governor {
         let hold = own
             .filter_map(|g| g.hold)
             .filter(|h| !h.lifted && h.until > now)
+            // What one of its own answers said is of whoever answered.
+            .filter(|h| h.set_by != SetBy::Answer && h.ask.is_none())
             .max_by_key(|h| h.until)?;
         Some(News::Held {
             id: Some(hold.id),

@@ -132,8 +132,8 @@ pub(crate) struct Gate {
 
 /// What a gate is lent by a shared store, where there is one.
 pub(crate) fn lease(policy: &GatePolicy) -> Option<Box<Lease>> {
-    let lease = || Box::new(Lease::new(policy.lease_ahead, !policy.windows.is_empty()));
-    policy.leased.then(lease)
+    let lease = || Box::new(Lease::new(policy.lease_ahead, policy.leased));
+    (policy.leased || policy.probe_leased).then(lease)
 }
 
 impl Gate {

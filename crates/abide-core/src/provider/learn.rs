@@ -170,7 +170,7 @@ impl Provider {
             if changed {
                 self.gates[g].pace.change(now, &p.windows);
                 match (crate::gate::lease(p), &mut self.gates[g].lease) {
-                    (Some(_), Some(l)) => l.change(p.lease_ahead, !p.windows.is_empty()),
+                    (Some(_), Some(l)) => l.change(p.lease_ahead, p.leased),
                     (new, old) => *old = new,
                 }
                 self.gates[g].planned = p.plans();

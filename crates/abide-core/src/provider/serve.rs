@@ -49,18 +49,21 @@ impl Provider {
 
     /// Lets everyone through who can be, best rank first.
     pub(super) fn serve(&mut self, now: Instant) {
-        while let Some((rank, g)) = self.ready.pop_first() {
-            let Some((head, slot)) = self.gates[g as usize].queue.head() else {
-                self.set_due(g, Instant::FAR);
-                continue;
-            };
-            if head != rank {
-                self.ready.insert((head, g));
-                continue;
+        loop {
+            while let Some((rank, g)) = self.ready.pop_first() {
+                let Some((head, slot)) = self.gates[g as usize].queue.head() else {
+                    self.set_due(g, Instant::FAR);
+                    continue;
+                };
+                if head != rank {
+                    self.ready.insert((head, g));
+                    continue;
+                }
+                self.move_on(now, g, slot);
             }
-            self.move_on(now, g, slot);
-        }
-        if !self.asking.is_empty() {
+            if self.asking.is_empty() {
+                return;
+            }
             self.ask_for_all(now);
         }
     }
@@ -184,6 +187,8 @@ impl Provider {
                 continue;
             };
             if self.block(now, &self.entries[slot], g) != Block::Lease {
+                // Whoever went meanwhile left it something else to wait for.
+                self.mark(g);
                 continue;
             }
             let lease = self.gates[g as usize].lease.as_ref();

@@ -1,15 +1,19 @@
 //! What a store does with what it is asked and told, as plain data.
 //!
 //! Holds come together as everywhere ([`Kept`]). The rung of a ladder belongs to the episode that
-//! its hold opened: who speaks of another episode, or of none, neither climbs it nor takes it
-//! back, so two processes that met one refusal climb one rung.
+//! its holds made: who speaks of a hold that is no more the last one neither climbs it nor takes it
+//! back, and of two who met one refusal the higher rung counts, which is one step. It ends with an
+//! answer that came after the last hold.
+//!
+//! A probe is known by when it was lent, so that an old one which is given back late, or a refusal
+//! of something that was sent before it, does not let out another beside it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use abide_core::WallTime;
 
-use super::windows::{Window, micros};
+use super::windows::{Kind, Window, instant, micros};
 use super::{ASK_AGAIN, Answer, Ask, GateAsk, Grant, Lent, NotNow, Why};
 use crate::kept::Kept;
 use crate::{StoreKey, StoredGate, StoredHold};
@@ -30,15 +34,24 @@ pub struct Book {
 #[derive(Clone, Debug, PartialEq)]
 struct Page {
     kept: Kept,
-    windows: Vec<Window>,
-    /// Whose answer everybody waits for, and until when.
-    probe: Option<(u64, f64)>,
+    /// By their places in what is asked, and their kinds. Of whoever knows fewer limits than
+    /// others, theirs stay as they are.
+    windows: BTreeMap<(usize, Kind), Window>,
+    probe: Option<Probe>,
+}
+
+/// Whose answer everybody waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Probe {
+    by: u64,
+    at: f64,
+    until: f64,
 }
 
 impl Book {
     /// Asks for leave at `now`, in the name of a process.
     pub fn ask(&mut self, now: WallTime, who: u64, ask: &Ask) -> Answer {
-        let at = instant(now);
+        let at = clock(now);
         let peers = self.heard(at, who);
         let mut grants = Vec::with_capacity(ask.gates.len());
         for (place, gate) in ask.gates.iter().enumerate() {
@@ -66,30 +79,53 @@ impl Book {
 
     /// Takes back at `now` what was lent and not used.
     pub fn take_back(&mut self, now: WallTime, who: u64, ask: &Ask, unused: &Lent) {
-        let (now, lent) = (instant(now), unused.at as f64);
+        let (now, lent) = (clock(now), unused.at as f64);
         for (gate, grant) in ask.gates.iter().zip(&unused.grants) {
             let page = self.page(&ask.provider, gate);
-            if grant.probe && page.probe.is_some_and(|(by, _)| by == who) {
+            if grant.probe && page.probe.is_some_and(|p| p.by == who && p.at == lent) {
                 page.probe = None;
             }
             let until = lent + micros(grant.life);
             let units = f64::from(grant.permits);
-            for (window, shape) in page.windows.iter_mut().zip(&gate.windows) {
+            for (place, shape) in gate.windows.iter().enumerate() {
+                let Some(window) = page.windows.get_mut(&(place, shape.kind())) else {
+                    continue;
+                };
                 window.roll(shape, now);
                 window.take_back(shape, now, lent, until, units);
             }
         }
     }
 
-    /// Takes in, at `now`, a word about a gate.
-    pub fn put(&mut self, now: WallTime, gate: StoredGate) {
+    /// Hears at `now` that a process is there. How many are.
+    pub fn greet(&mut self, now: WallTime, who: u64) -> u32 {
+        self.heard(clock(now), who)
+    }
+
+    /// Takes in, at `now`, a process's word about a gate.
+    pub fn put(&mut self, now: WallTime, who: u64, gate: StoredGate) {
         let (key, word) = Kept::of(gate);
+        self.hears(now, who, key, word);
+    }
+
+    pub(crate) fn hears(&mut self, now: WallTime, who: u64, key: StoreKey, word: Kept) {
         match self.gates.get_mut(&key) {
-            Some(page) => page.hears(now, word),
+            Some(page) => page.hears(now, who, word),
             None => {
                 self.gates.insert(key, Page::of(word));
             }
         }
+    }
+
+    #[cfg(all(test, feature = "redis"))]
+    pub(crate) fn kept(&self, key: &StoreKey) -> Option<&Kept> {
+        self.gates.get(key).map(|page| &page.kept)
+    }
+
+    /// Everything, as a process is told that begins at `now`.
+    pub fn told_all(&self, now: WallTime) -> Vec<StoredGate> {
+        let gates = self.gates.iter();
+        gates.flat_map(|(key, p)| p.kept.told(key, now)).collect()
     }
 
     /// What is known of a gate, as a process is told that asks at `now`.
@@ -118,7 +154,7 @@ impl Page {
     const fn of(kept: Kept) -> Self {
         Self {
             kept,
-            windows: Vec::new(),
+            windows: BTreeMap::new(),
             probe: None,
         }
     }
@@ -136,15 +172,13 @@ impl Page {
         }
         let probe = self.kept.rung.is_some();
         if probe
-            && let Some((by, until)) = self.probe
-            && by != who
-            && until > now
+            && let Some(out) = self.probe
+            && out.by != who
+            && out.until > now
+            // One lent in the future was lent under another clock.
+            && out.at <= now
         {
-            return Err((Why::Probing, wait(until - now).min(ASK_AGAIN)));
-        }
-        self.windows.truncate(ask.windows.len());
-        for shape in &ask.windows[self.windows.len()..] {
-            self.windows.push(shape.fresh());
+            return Err((Why::Probing, wait(out.until - now).min(ASK_AGAIN)));
         }
         let cost = f64::from(ask.cost);
         // A probe is one request, whatever would be of use later.
@@ -154,32 +188,45 @@ impl Page {
             cost + f64::from(ask.ahead)
         };
         let (mut longest, mut until) = (0.0_f64, now + micros(ask.life));
-        for (window, shape) in self.windows.iter_mut().zip(&ask.windows) {
-            window.roll(shape, now);
+        for (place, shape) in ask.windows.iter().enumerate() {
+            let at = (place, shape.kind());
+            let known = self.windows.get(&at).cloned();
+            let mut window = known.unwrap_or_else(|| shape.fresh());
+            if window.roll(shape, now) {
+                self.windows.insert(at, window.clone());
+            }
             let left = window.left(shape, now);
             if left < cost {
                 longest = longest.max(window.wait(shape, now, cost));
             }
             permits = permits.min(left);
-            until = until.min(window.lapses(now, micros(ask.life)));
+            until = until.min(window.lapses(shape, now, micros(ask.life)));
         }
         if longest > 0.0 {
             return Err((Why::Spent, wait(longest)));
         }
         Ok(Grant {
             permits: permits as u32,
-            life: wait(until - now),
+            // Rounded down: nothing is spent when it has lapsed.
+            life: Duration::from_micros((until - now).max(0.0) as u64),
             probe,
         })
     }
 
     fn pays(&mut self, now: f64, who: u64, ask: &GateAsk, grant: &Grant) {
         let until = now + micros(grant.life);
-        for (window, shape) in self.windows.iter_mut().zip(&ask.windows) {
+        for (place, shape) in ask.windows.iter().enumerate() {
+            let at = (place, shape.kind());
+            let window = self.windows.entry(at).or_insert_with(|| shape.fresh());
+            window.roll(shape, now);
             window.pay(shape, now, until, f64::from(grant.permits));
         }
         if grant.probe {
-            self.probe = Some((who, now + micros(ask.probe)));
+            self.probe = Some(Probe {
+                by: who,
+                at: now,
+                until: now + micros(ask.probe),
+            });
         }
     }
 
@@ -190,24 +237,34 @@ impl Page {
         holds.max_by_key(|h| h.until).copied()
     }
 
-    fn hears(&mut self, now: WallTime, word: Kept) {
+    fn hears(&mut self, now: WallTime, who: u64, word: Kept) {
         let holds = self.kept.holds.iter();
         let newest = holds.max_by_key(|h| (h.since, h.id)).copied();
         let is_newest = |h: &StoredHold| newest.is_some_and(|n| n.id == h.id);
         let is_newer = |h: &StoredHold| newest.is_none_or(|n| h.id != n.id && h.since >= n.since);
-        let opens = word.holds.iter().any(|h| !h.lifted && is_newer(h));
-        let same = word.holds.iter().any(is_newest);
+        // An answer that came after a hold is not undone by who has not heard of it.
+        let is_over = |h: &StoredHold| self.kept.last_success > Some(ended(h));
+        let opens = |h: &StoredHold| !h.lifted && is_newer(h);
+        let speaks = |h: &StoredHold| (opens(h) || is_newest(h)) && !is_over(h);
+        let speaks = word.holds.iter().any(speaks);
+        let (mine, failures) = (self.kept.rung, self.kept.failures);
         let (rung, failures) = match word.rung {
-            Some(_) if opens => (word.rung, word.failures.max(self.kept.failures)),
-            Some(_) if same => (
-                self.kept.rung.max(word.rung),
-                self.kept.failures.max(word.failures),
-            ),
+            // Who knows of no hold knows nothing better.
+            Some(_) if speaks || newest.is_none() => {
+                (mine.max(word.rung), failures.max(word.failures))
+            }
             None if self.is_healed(now, newest, &word) => (None, 0),
-            _ => (self.kept.rung, self.kept.failures),
+            // Counted since a success that is not older than ours.
+            None if word.last_success >= self.kept.last_success => {
+                (mine, failures.max(word.failures))
+            }
+            _ => (mine, failures),
         };
-        if opens || rung.is_none() {
-            // The probe was refused, or is not needed any more.
+        // Others, and what was sent before the probe, tell nothing of how it went.
+        let mine = self.probe.filter(|p| p.by == who);
+        let refused = |h: &StoredHold| !h.lifted && mine.is_some_and(|p| instant(h.since) >= p.at);
+        let refused = word.rung.is_some() && word.holds.iter().any(refused);
+        if refused || rung.is_none() {
             self.probe = None;
         }
         self.kept.absorb(word, true);
@@ -217,21 +274,25 @@ impl Page {
     /// Whether a word tells of an answer that ends the episode: one that came after the hold had
     /// ended, since what was sent before it began tells nothing.
     fn is_healed(&self, now: WallTime, newest: Option<StoredHold>, word: &Kept) -> bool {
-        word.failures == 0
-            && self.held(instant(now)).is_none()
-            && newest.is_none_or(|n| {
-                let ended = if n.lifted { n.since } else { n.until };
-                word.last_success.is_some_and(|t| t > ended)
-            })
+        let ended = newest.map_or(self.kept.last_success, |n| Some(ended(&n)));
+        word.failures == 0 && self.held(clock(now)).is_none() && word.last_success > ended
     }
 }
 
-/// On the store's clock, in microseconds.
-fn instant(wall: WallTime) -> f64 {
-    wall.as_unix_nanos() as f64 / 1000.0
+/// After which instant an answer tells of what came after a hold.
+const fn ended(hold: &StoredHold) -> WallTime {
+    if hold.lifted { hold.since } else { hold.until }
+}
+
+/// The store's clock tells whole microseconds.
+fn clock(now: WallTime) -> f64 {
+    instant(now).floor()
 }
 
 /// Rounded up: nobody is told to come too early.
 fn wait(micros: f64) -> Duration {
     Duration::from_micros(micros.ceil().max(0.0) as u64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,11 +8,19 @@
 //! *lease*), to be spent without asking until it lapses.
 //!
 //! [`Book`] is what a store does, as plain data: the script that runs in Redis is compared with it
-//! operation by operation, and the protocol is explored on it.
+//! operation by operation, and the protocol is explored on it (`tests/protocol`). A [`Shelf`] is one
+//! in memory, for tests of several who share one.
+//!
+//! Whoever is lent a probe ([`Grant::probe`]) tells what came of it ([`Store::put`]
+//! with the rung of the next refusal, or with none after an answer), also where it had not heard of
+//! the episode: until then, or until the probe lapses, everybody else waits.
+//!
+//! [`Store::put`]: crate::Store::put
 
 mod book;
 mod lender;
 mod lending;
+mod shelf;
 mod windows;
 
 use std::time::Duration;
@@ -20,7 +28,10 @@ use std::time::Duration;
 pub use book::{Book, PEER_LIFE};
 pub use lender::{Later, Lender, Lost};
 pub use lending::{Answer, Ask, GateAsk, Grant, Lent, NotNow, Why};
+pub use shelf::{Reader, Shelf, Trouble};
 pub use windows::{Shape, Window};
+#[cfg(feature = "redis")]
+pub(crate) use windows::{instant, micros};
 
 /// How soon somebody whom another's probe keeps waiting asks again, where no news come: often
 /// enough that a lost message costs little, seldom enough that a thousand who wait are no load.

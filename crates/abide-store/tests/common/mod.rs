@@ -2,15 +2,19 @@
 
 #![allow(dead_code, reason = "every test file uses a part")]
 
+#[cfg(feature = "redis")]
+pub(crate) mod server;
+
 use std::time::Duration;
 
 use abide_core::hold::HoldId;
 use abide_core::{AskSource, Scope, Verdict, WallTime};
 use abide_store::{StoreKey, StoredGate, StoredHold};
 
-/// `s` seconds after the tests' beginning of time.
+/// `s` seconds after the tests' beginning of time: in a future in which no server's own clock ends
+/// what is in force.
 pub(crate) fn at(s: i64) -> WallTime {
-    WallTime::from_unix_secs(1_773_144_000 + s)
+    WallTime::from_unix_secs(2_500_000_000 + s)
 }
 
 pub(crate) fn secs(s: u64) -> Duration {

@@ -140,8 +140,8 @@ impl Universe {
                 gentle: kind.policy.gentle.then(Gentle::new),
                 lag: 0,
                 width: None,
-                lease: kind.policy.leased.then(|| NaiveLease {
-                    uncounted: kind.limits.is_empty(),
+                lease: (kind.policy.leased || kind.policy.probe_leased).then(|| NaiveLease {
+                    uncounted: !kind.policy.leased,
                     ..NaiveLease::default()
                 }),
                 breaker: (spec.scope == Scope::Provider)
@@ -214,6 +214,7 @@ fn kind(rng: &mut Rng, windows: usize) -> Kind {
     policy.probe_lease = ms(rng.u64(200..6_000));
     policy.probe_gap = ms(rng.u64(..2_000));
     policy.leased = rng.u8(..4) == 0;
+    policy.probe_leased = rng.u8(..6) == 0;
     Kind { policy, limits }
 }
 
