@@ -143,11 +143,11 @@ fn probes_among_three_processes() {
 fn leases_of_each_shape_of_window() {
     for shape in shapes() {
         let left = Left {
-            asks: 3,
+            asks: 2,
             kills: 1,
             ahead: 1,
             backs: 2,
-            horizon: 4,
+            horizon: 3,
             ..NOTHING
         };
         explore(World::new(2, &[vec![shape]], left));
