@@ -1,7 +1,7 @@
 //! What bulk leaves of every limit to whoever is more urgent.
 //!
 //! Somebody at the screen must not wait because a job has just used everything up. So bulk
-//! ([`Urgency::BULK`](crate::Urgency::BULK) and what is less urgent still) may use a limit up to
+//! ([`Urgency::BULK`](crate::queue::Urgency::BULK) and what is less urgent still) may use a limit up to
 //! its reserve only, and all others all of it. What counts is what is left, whoever used the rest:
 //! the reserve is a floor under it and no second budget, so it takes no memory, and it works for a
 //! limit that others use too.

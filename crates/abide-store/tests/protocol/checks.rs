@@ -26,7 +26,7 @@ pub(crate) fn lent(before: &World, after: &World, p: usize) -> Result<(), String
 /// What must hold when a request was sent with leave. Leave is given outside holds only, so what is
 /// sent inside one was lent before the store was told of it, and not longer ago than leave lives.
 pub(crate) fn sent(world: &World, leave: &Leave) -> Result<(), String> {
-    if world.now > leave.at + life(&leave.lent) {
+    if world.now >= leave.at + life(&leave.lent) {
         return Err("sent with leave that had lapsed".to_owned());
     }
     let sent: Vec<(i64, u32)> = world.truth.sent.iter().map(|at| (*at, 1)).collect();

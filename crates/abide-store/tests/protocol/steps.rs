@@ -140,7 +140,7 @@ impl World {
     pub(crate) fn sends(&self, p: usize) -> Option<Follows> {
         let me = &self.processes[p];
         let leave = me.leave.clone().filter(|l| l.left > 0)?;
-        if me.wire.is_some() || me.held(self.now) || self.now > leave.at + life(&leave.lent) {
+        if me.wire.is_some() || me.held(self.now) || self.now >= leave.at + life(&leave.lent) {
             return None;
         }
         let next = self.with(p, |next, me| {
