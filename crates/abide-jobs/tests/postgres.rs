@@ -28,7 +28,7 @@ async fn every_case_on_postgres() {
 
 /// The server is killed while jobs are submitted and done: none is lost, none is done twice by two.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a claim whose commit broke is found again only after its lease; under load that outlasts the test"]
+#[ignore = "two runs of three did not end within two minutes, and why is not found yet"]
 async fn a_server_that_starts_anew_loses_nothing() {
     let server = tokio::task::spawn_blocking(Server::begin).await.unwrap();
     let theirs = server.clone();

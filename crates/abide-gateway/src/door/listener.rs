@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
-use super::peer::{Faces, Place};
+use super::place::{Faces, Place};
 use crate::settings::BadSetting;
 
 /// Where callers come in.
